@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "bench/families/collective_traffic.hpp"
@@ -24,6 +25,20 @@ const Resource* inside_resource(const Fabric& fabric, const NvlinkMap& nvlink, c
   const bool all =
       std::all_of(groups.begin(), groups.end(), [&](const std::vector<int>& ranks) { return nvlink.connects(ranks); });
   return all ? &resource::nvlink : &resource::pcie;
+}
+
+bool take_all(const Groups& groups, std::size_t ranks) {
+  std::size_t taking_part = 0;
+  for (const std::vector<int>& group : groups) taking_part += group.size();
+  return taking_part == ranks;
+}
+
+/// Whether the ranks load a resource less than its probe does, in which all ranks, of `network_of_rank` one of each host, send
+/// and receive at once.
+bool is_lighter(const Point& point, const Groups& groups, const Resource& resource, const std::vector<int>& hosts) {
+  if (point.op == Collective::ping_pong || has_root(point.op)) return true;
+  const bool one_per_host = resource == resource::network_of_rank;
+  return !take_all(groups, one_per_host ? std::set<int>(hosts.begin(), hosts.end()).size() : hosts.size());
 }
 
 /// What the PCIe link of a GPU carries at least where NVLink connects some of the ranks: what their part must exchange with the
@@ -101,16 +116,11 @@ Work collective_work(const Listing& listing, const Point& point) {
     phase.push_back({network, moved.network, moved.network - switched.network});
   }
   if (phase.empty()) return {};
+  for (Demand& demand : phase) demand.lighter = is_lighter(point, groups, demand.resource, places.hosts);
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
 }
 
 namespace {
-
-bool take_all(const Groups& groups, std::size_t ranks) {
-  std::size_t taking_part = 0;
-  for (const std::vector<int>& group : groups) taking_part += group.size();
-  return taking_part == ranks;
-}
 
 /// What rings carry of it, where that is more than the `least`, and where its ranks are all ranks: others leave links and ports
 /// unused. Else empty.

@@ -228,6 +228,13 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   }
 }
 
+bool is_lighter(const Work& work, const Resource& resource) {
+  return std::any_of(work.phases.begin(), work.phases.end(), [&](const Phase& phase) {
+    return std::any_of(phase.begin(), phase.end(),
+                       [&](const Demand& demand) { return demand.resource == resource && demand.lighter; });
+  });
+}
+
 void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
   // A probe sets its own ceiling.
   if (!record.placement || !record.placement->of_empirical || record.sets_ceiling) return;
@@ -237,6 +244,8 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
   const Resource& bound_by = find_resource(record.placement->bound_by);
   const Ceiling* ceiling = roofline.find(bound_by);
   if (ceiling && ceiling->by_library() && share <= kLibraryTolerance) return;
+  // One pair of ranks has to itself what all ranks share in the probe.
+  if (is_lighter(record.work, bound_by)) return;
   // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
   if (ceiling && ceiling->doubtful) return;
   findings.push_back(

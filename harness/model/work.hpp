@@ -17,6 +17,9 @@ struct Demand {
   double avoidable = 0;
   /// The part of the resource that is there for it, as 4 of the 12 NVLinks that its ceiling counts.
   double part = 1;
+  /// The case loads the resource less than the probe of its ceiling does, as one pair of ranks where the probe has all: it may
+  /// be faster than that.
+  bool lighter = false;
 };
 
 /// The device's background work during launches, as counted by the launches.

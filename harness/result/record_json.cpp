@@ -57,7 +57,7 @@ Work work_from_json(const JsonText::View& json) {
     Phase& phase = work.phases.emplace_back();
     demands.for_each([&](const JsonText::View& demand) {
       phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
-                       demand.value("avoidable", 0.0), demand.value("part", 1.0)});
+                       demand.value("avoidable", 0.0), demand.value("part", 1.0), demand.value("lighter", false)});
     });
   });
   return work;
@@ -138,6 +138,7 @@ Json to_json(const Work& work) {
       Json entry = {{"resource", demand.resource.id}, {"unit", name(demand.resource.unit)}, {"amount", demand.amount}};
       if (demand.avoidable > 0) entry["avoidable"] = demand.avoidable;
       if (demand.part < 1) entry["part"] = demand.part;
+      if (demand.lighter) entry["lighter"] = true;
       demands.push_back(std::move(entry));
     }
     phases.push_back(std::move(demands));

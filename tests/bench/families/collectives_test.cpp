@@ -355,6 +355,30 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
   EXPECT_THAT(probed, testing::ElementsAre("network", "nvlink"));
 }
 
+// The probes have all ranks send and receive at once, of `network_of_rank` one per host.
+TEST_F(CollectiveSuites, WhatLoadsALinkLessThanItsProbeMayExceedIt) {
+  make(2, 4, Backend::cuda);
+  std::map<std::string, std::set<bool>> lighter;
+  for (const Case& c : cases(SuiteName::full)) {
+    const std::string group = value_of(c.shape, "group");
+    const std::string ranks = group.empty() && c.family != "ping_pong" ? "/" + std::to_string(c.message->ranks) : "";
+    for (const Phase& phase : c.work.phases) {
+      for (const Demand& demand : phase) lighter[c.family + ranks + group].insert(demand.lighter);
+    }
+  }
+  for (const char* same : {"all_reduce/8", "all_gather/8", "reduce_scatter/8", "all_to_all/8", "send_recv/8", "all_reducenode",
+                           "all_reducerail", "all_reducecross"}) {
+    EXPECT_EQ(lighter[same], std::set{false}) << same;
+  }
+  for (const char* less :
+       {"ping_pong", "all_reduce/2", "all_reduce/4", "all_gather/4", "broadcast/8", "gather/8", "reduce/8"}) {
+    EXPECT_EQ(lighter[less], std::set{true}) << less;
+  }
+  for (const Group& group : link_ceilings::list({info, SuiteName::full, {}, 0.9, &fabric})) {
+    for (const Case& c : group.cases) EXPECT_FALSE(c.work.phases.front().front().lighter) << c.name();
+  }
+}
+
 // A ring takes more than the least only where several hosts have several ranks each, and only all ranks use all ports.
 TEST_F(CollectiveSuites, RingsOfAllRanksOverSeveralHostsHaveATimeOfTheirOwn) {
   make(2, 6, Backend::cuda);  // the first 8 are on both hosts

@@ -182,6 +182,17 @@ TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
 }
 
+// The ceiling is that of all ranks at once, both ways: two GPUs below one PCIe switch have more.
+TEST(Analysis, APairMayExceedWhatAllRanksHaveAtOnce) {
+  Record ring = ok_record("ceilings", "pcie", {{{{resource::pcie, 1e9}}}}, 1e-3);
+  ring.sets_ceiling = {resource::pcie};
+  std::vector<Record> records = {ring, ok_record("ping_pong", "", {{{{resource::pcie, 1e9}}}}, 0.75e-3)};
+  EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
+  records[1].work.phases.front().front().lighter = true;
+  EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
+  EXPECT_NEAR(*records[1].placement->of_empirical, 4.0 / 3, 1e-9) << "the number stays";
+}
+
 TEST(Analysis, ARateAboveATheoreticalCeilingIsAFindingAndMakesTheCeilingDoubtful) {
   Roofline theoretical;
   theoretical.at(resource::dram).theoretical = 0.9e12;

@@ -194,6 +194,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->trips = 2;
   record.message->pattern = Pattern::pairs;
   record.message->ring = {{{{resource::nvlink, 6144}, {resource::network, 6144}}}};
+  record.work.phases.at(0).at(0).lighter = true;
   record.overlap = OverlapRole::together;
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
@@ -220,6 +221,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
   EXPECT_EQ(read.message->ring.total(resource::network), 6144);
+  EXPECT_TRUE(read.work.phases.at(0).at(0).lighter);
   EXPECT_EQ(read.overlap, OverlapRole::together);
   EXPECT_EQ(read.measurement->ranks[2]->p99, 2.5e-5);
   EXPECT_EQ(read.measurement->ranks[2]->p95, std::nullopt);
