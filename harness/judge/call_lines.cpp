@@ -55,7 +55,8 @@ std::pair<CallLine*, CallLine*> compared(std::vector<CallLine>& lines, const std
 std::vector<CallLine> call_lines(const std::vector<Record>& records, const std::vector<Comparison>& comparisons) {
   std::vector<Series> all;
   for (const Record& record : records) {
-    if (record.status != Status::ok) continue;
+    // Collectives have fits of their own; of one rank, or of ranks on one GPU, they have no work.
+    if (record.status != Status::ok || record.message) continue;
     // What the device does by itself has work, except where it only costs.
     if (record.measurement->timed == Timed::device && !record.work.phases.empty()) continue;
     for (const auto& [key, value] : record.shape) {

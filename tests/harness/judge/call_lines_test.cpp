@@ -36,6 +36,18 @@ TEST(CallLines, HaveAFixedPartAndOnePerUnit) {
   EXPECT_EQ(lines[0].points, 4);
 }
 
+// Of one rank, or of ranks that share a GPU, they cross no link.
+TEST(CallLines, AreNotOfCollectivesWithoutWork) {
+  std::vector<Record> records;
+  for (const int bytes : {8, 1024, 32768}) {
+    records.push_back(call(bytes, "1", 1e-6 + 1e-9 * bytes, Timed::device));
+    records.back().message = Message{};
+  }
+  EXPECT_THAT(call_lines(records, {}), IsEmpty());
+  for (Record& record : records) record.message.reset();
+  EXPECT_THAT(call_lines(records, {}), SizeIs(1));
+}
+
 TEST(CallLines, OfTwoThatAreComparedTheFlatterOneSaysFromWhichCountItIsFaster) {
   std::vector<Record> records;
   std::vector<Comparison> comparisons;
