@@ -43,13 +43,12 @@ std::vector<int> across(const std::vector<int>& domains, const TakesPart& takes_
   return colours;
 }
 
-/// The first rank of each host, if a host has several and the suite has collectives of one rank per host.
-std::vector<bool> one_per_host(const Listing& listing, const std::vector<int>& hosts) {
+/// The first rank of each host, if a host has several.
+std::vector<bool> one_per_host(const std::vector<int>& hosts) {
   std::vector<bool> first;
   std::set<int> seen;
   for (const int host : hosts) first.push_back(seen.insert(host).second);
-  const bool has_any = listing.suite == SuiteName::baseline || listing.suite == SuiteName::full;
-  if (!has_any || seen.size() == hosts.size()) first.assign(hosts.size(), false);
+  if (seen.size() == hosts.size()) first.assign(hosts.size(), false);
   return first;
 }
 
@@ -63,7 +62,7 @@ std::vector<Group> list(const Listing& listing) {
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   // With its verification a probe takes six times its size.
   const std::size_t most = std::min(kGiB, std::bit_floor(listing.device.memory_bytes / 16));
-  const std::vector<bool> first = one_per_host(listing, hosts);
+  const std::vector<bool> first = one_per_host(hosts);
   CollectiveList list(listing);
   for (const auto& [name, colours] : {std::pair<std::string, std::vector<int>>{"inside", domains},
                                       {"bridged", bridged(members, count)},

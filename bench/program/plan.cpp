@@ -84,7 +84,8 @@ bool is_demanded(const Resource& resource, const std::vector<Group>& suite) {
 /// What few cases demand is probed only where one of the run does. A run of the device alone must not depend on other GPUs.
 bool is_probed_on_demand(const Group& ceiling) {
   const Resource& resource = ceiling.cases.front().sets_ceiling->resource;
-  const Resource rare[] = {resource::peer_in, resource::peer_out, resource::global_atomic, resource::shared_atomic};
+  const Resource rare[] = {resource::peer_in, resource::peer_out, resource::global_atomic, resource::shared_atomic,
+                           resource::network_of_rank};
   return std::find(std::begin(rare), std::end(rare), resource) != std::end(rare);
 }
 

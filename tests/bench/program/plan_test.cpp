@@ -137,6 +137,24 @@ TEST(Plan, LinksToOtherGpusAreProbedOnlyWhereACaseDemandsThem) {
   EXPECT_EQ(probed("^ceilings"), (std::vector<std::string>{"dram", "peer_in", "peer_out"})) << "they are what is asked for";
 }
 
+// A case by name may need the network of one rank per host in any suite.
+TEST(Plan, TheNetworkOfOneRankPerHostIsProbedOnlyWhereACaseDemandsIt) {
+  const std::vector<Group> ceilings = {{{demanding("ceilings", resource::network)}, {}},
+                                       {{demanding("ceilings", resource::network_of_rank)}, {}}};
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline}) {
+    for (const Resource& demanded : {resource::network, resource::network_of_rank}) {
+      Selection selection;
+      selection.suite = suite;
+      Lists lists{ceilings, {{{demanding("all_reduce", resource::network)}, {}}, {{demanding("all_reduce", demanded)}, {}}}};
+      const auto probed = [&] { return arranged(lists, selection, Backend::cuda).ceilings.size(); };
+      EXPECT_EQ(probed(), demanded == resource::network ? 1U : 2U);
+      lists.chosen = {{{demanding("all_reduce", demanded)}, {}}};
+      EXPECT_EQ(arranged(lists, selection, Backend::cuda).ceilings.at(0).cases.at(0).operation, demanded.id);
+      EXPECT_EQ(probed(), 1U);
+    }
+  }
+}
+
 TEST(Plan, AFilterLeavesTheCeilingsThatItNamesOrThatItsCasesDemand) {
   const std::vector<Group> ceilings = {{{demanding("ceilings", resource::dram)}, {}},
                                        {{demanding("ceilings", resource::exp)}, {}},
