@@ -111,6 +111,21 @@ bool is_off(std::string_view value) { return value == "0"; }
 bool is_never(std::string_view value) { return value == "LOC" || value == "0"; }
 // SYS, or one of the integers that stood for it.
 bool is_near(std::string_view value) { return value != "SYS" && value != "4" && value != "5"; }
+bool is_p2p_level(std::string_view name) { return name == "NCCL_P2P_LEVEL"; }
+
+/// NVLink joins every two GPUs of a host without a third between them: NVLink is the nearest distance, which each level but LOC
+/// allows.
+bool nvlink_joins_all(const std::vector<RankInfo>& members) {
+  const NvlinkMap nvlink(members);
+  for (const std::vector<int>& host : ranks_by_host(members)) {
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      for (std::size_t j = i + 1; j < host.size(); ++j) {
+        if (!nvlink.connects({host[i], host[j]})) return false;
+      }
+    }
+  }
+  return true;
+}
 bool is_socket(std::string_view value) { return value == "SOCKET"; }
 
 constexpr Limit kLimits[] = {
@@ -193,6 +208,7 @@ std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& me
   const std::vector<std::vector<int>> hosts = ranks_by_host(members);
   const bool inside = hosts.size() < members.size();
   const bool network = hosts.size() > 1;
+  const bool joined = nvlink_joins_all(members);
   std::vector<LimitingVariable> found;
   for (const Limit& limit : kLimits) {
     if ((limit.part == Part::inside && !inside) || (limit.part == Part::network && !network)) continue;
@@ -201,7 +217,8 @@ std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& me
       std::string value = value_of(member, std::string(limit.name));
       std::transform(value.begin(), value.end(), value.begin(),
                      [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
-      if (!value.empty() && limit.limits(value)) limited.push_back(&member);
+      const bool reaches_all = joined && is_p2p_level(limit.name) && !is_never(value);
+      if (!value.empty() && limit.limits(value) && !reaches_all) limited.push_back(&member);
     }
     if (limited.empty()) continue;
     const RankInfo& first = *limited.front();

@@ -81,6 +81,19 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
     const Variables old_style = {{"NCCL_P2P_LEVEL", level}};
     EXPECT_EQ(limiting_variables_health(team({"a", "a"}, {old_style, old_style})).size(), rows) << level;
   }
+  // GPUs that NVLink joins are at the nearest distance.
+  for (const auto& [level, rows] : {std::pair("NVL", 0U), {"nvl", 0U}, {"PIX", 0U}, {"1", 0U}, {"LOC", 1U}, {"0", 1U}}) {
+    const Variables set = {{"NCCL_P2P_LEVEL", level}};
+    auto ranks = team({"a", "a", "b", "b"}, std::vector<Variables>(4, set));
+    for (RankInfo& rank : ranks) rank.nvlink_bytes_per_second = 450e9;
+    EXPECT_EQ(limiting_variables_health(ranks).size(), rows) << level;
+    // Bridges join 0 and 1 alone.
+    for (RankInfo& rank : ranks) {
+      rank.pci_bus_id = "0000:0" + std::to_string(rank.rank) + ":00.0";
+      rank.nvlink_peers = {rank.rank < 2 ? "0000:0" + std::to_string(1 - rank.rank) + ":00.0" : "0000:09:00.0"};
+    }
+    EXPECT_EQ(limiting_variables_health(ranks).size(), 1U) << level;
+  }
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");
   EXPECT_NE(rows[2].advice.find("IP sockets"), std::string::npos);
