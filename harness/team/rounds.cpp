@@ -44,17 +44,31 @@ std::vector<Pairs> across(const std::vector<int>& one, const std::vector<int>& o
   return rounds;
 }
 
-/// Those within each group, given as `inner`, then those between groups.
-std::vector<Pairs> rounds_of_groups(const std::vector<std::vector<int>>& groups, const std::vector<std::vector<Pairs>>& inner) {
+/// The same of groups, each of which meets one of the other side at a time.
+std::vector<Pairs> across_groups(const std::vector<std::vector<int>>& one, const std::vector<std::vector<int>>& other) {
+  const auto& [few, many] = one.size() < other.size() ? std::pair(one, other) : std::pair(other, one);
+  std::vector<Pairs> rounds;
+  for (std::size_t shift = 0; shift < many.size(); ++shift) {
+    std::vector<Pairs> meetings;
+    for (std::size_t i = 0; i < few.size(); ++i) add_beside(meetings, across(few[i], many[(i + shift) % many.size()]));
+    rounds.insert(rounds.end(), meetings.begin(), meetings.end());
+  }
+  return rounds;
+}
+
+/// Those within each group, given as `inner`, then those between groups, as `between` makes them of two.
+template <class Between>
+std::vector<Pairs> rounds_of_groups(const std::vector<std::vector<int>>& groups, const std::vector<std::vector<Pairs>>& inner,
+                                    Between between) {
   std::vector<Pairs> rounds;
   for (const std::vector<Pairs>& of_group : inner) add_beside(rounds, of_group);
   if (groups.size() < 2) return rounds;
   for (const Pairs& meetings : circle(static_cast<int>(groups.size()))) {
-    std::vector<Pairs> between;
+    std::vector<Pairs> met;
     for (const auto& [a, b] : meetings) {
-      add_beside(between, across(groups[static_cast<std::size_t>(a)], groups[static_cast<std::size_t>(b)]));
+      add_beside(met, between(groups[static_cast<std::size_t>(a)], groups[static_cast<std::size_t>(b)]));
     }
-    rounds.insert(rounds.end(), between.begin(), between.end());
+    rounds.insert(rounds.end(), met.begin(), met.end());
   }
   return rounds;
 }
@@ -79,11 +93,11 @@ std::vector<std::vector<int>> grouped_by(const std::vector<int>& ranks, const st
 }
 
 /// Of groups within which `within` makes the rounds.
-template <class Within>
-std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within) {
+template <class Within, class Between>
+std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within, Between between) {
   std::vector<std::vector<Pairs>> inner;
   for (const std::vector<int>& group : groups) inner.push_back(within(group));
-  return rounds_of_groups(groups, inner);
+  return rounds_of_groups(groups, inner, between);
 }
 
 std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::size_t ranks) {
@@ -103,14 +117,22 @@ std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::
 std::vector<std::vector<int>> rounds_of_pairs(int ranks) { return as_colours(circle(ranks), static_cast<std::size_t>(ranks)); }
 
 std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members) {
-  const auto of_node = [&](const std::vector<int>& ranks) {
-    return rounds_of(grouped_by(ranks, members, [](const RankInfo& member) { return member.root_port; }), rounds_of_equals);
+  const auto by_port = [&](const std::vector<int>& ranks) {
+    return grouped_by(ranks, members, [](const RankInfo& member) { return member.root_port; });
   };
-  const auto of_host = [&](const std::vector<int>& ranks) {
-    const auto node = [](const RankInfo& member) { return std::pair(member.host, member.numa_node.value_or(-1)); };
-    return rounds_of(grouped_by(ranks, members, node), of_node);
+  const auto by_node = [&](const std::vector<int>& ranks) {
+    return grouped_by(ranks, members, [](const RankInfo& member) { return member.numa_node.value_or(-1); });
   };
-  return as_colours(rounds_of(ranks_by_domain(members), of_host), members.size());
+  const auto by_host = [&](const std::vector<int>& ranks) {
+    return grouped_by(ranks, members, [](const RankInfo& member) { return member.host; });
+  };
+  const auto of_node = [&](const std::vector<int>& ranks) { return rounds_of(by_port(ranks), rounds_of_equals, across); };
+  const auto of_host = [&](const std::vector<int>& ranks) { return rounds_of(by_node(ranks), of_node, across); };
+  const auto of_domain = [&](const std::vector<int>& ranks) { return rounds_of(by_host(ranks), of_host, across); };
+  const auto between_domains = [&](const std::vector<int>& one, const std::vector<int>& other) {
+    return across_groups(by_host(one), by_host(other));
+  };
+  return as_colours(rounds_of(ranks_by_domain(members), of_domain, between_domains), members.size());
 }
 
 }  // namespace roofmark

@@ -51,10 +51,14 @@ class Crowds {
     for (const std::vector<int>& group : groups) {
       if (group.size() != 2) continue;
       for (const std::string& gate : gates({group[0], group[1]})) ++pairs_[gate];
+      const std::string one = places.host(group[0]), other = places.host(group[1]);
+      if (one == other) continue;
+      met_[one].insert(other);
+      met_[other].insert(one);
     }
   }
-  /// The most of either end. Absent where it is unknown how the pairs share the network ports of a host: where some of its
-  /// ranks take part, but neither all nor one alone.
+  /// The most of either end. Absent where it is unknown how the pairs share the network ports of a host: unless one of its
+  /// ranks takes part alone, or all do, with those of one other host.
   std::optional<int> around(const std::pair<int, int>& pair) const {
     int most = 0;
     for (const std::string& gate : gates(pair)) most = std::max(most, pairs_.at(gate));

@@ -54,6 +54,7 @@ std::map<Key, double> times_of(const std::map<Key, RelativeTime>& values) {
 /// Hosts of which most pairs between them are slow: one finding each, which takes the place of the links'.
 std::vector<Finding> slow_ways(std::map<std::pair<int, int>, SlowAtSizes>& links, const RelativePairTimes& times,
                                const Places& places) {
+  if (links.empty()) return {};
   constexpr std::size_t kLeastPairs = 3;
   using Hosts = std::pair<std::string, std::string>;
   const auto hosts_of = [&](const std::pair<int, int>& pair) {

@@ -61,7 +61,21 @@ TEST_F(Bits, OfOneSampleThatDifferAreFoundAndNamed) {
   EXPECT_EQ(record.status, Status::wrong);
   EXPECT_FALSE(record.measurement);
   EXPECT_THAT(record.reason, ContainsRegex("^wrong result: 1 of 12 checked samples gave other bits than the verified launch; "
-                                           "the first is sample 3 of block 3, in slot [0-8], on cpu \\(fake, GPU-7\\) at "));
+                                           "the first is sample 3 of block 3, in slot [0-8], on cpu \\(fake, GPU-7\\) at .*"
+                                           "; the last launch's is right again$"));
+}
+
+// Where wrong elements are counted from launch to launch, or a fault stays, the check of all elements has its place.
+TEST_F(Bits, ThatDifferAreToldWithWhatACheckOfAllElementsFinds) {
+  int checks = 0;
+  const Record record = measure(
+      [&](FakePrepared& p) {
+        p.on_verify = [&](int) { return Verification::within(checks++ == 0 ? 0 : 3, 1, "elements; the lowest is 7"); };
+      },
+      2, 10);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_THAT(record.reason, ContainsRegex("^wrong result: 1 of 12 checked samples .*"
+                                           "; after the last launch: error 3, allowed 1 \\(elements; the lowest is 7\\)$"));
 }
 
 TEST_F(Bits, OfALeadInAreNotOfASample) {

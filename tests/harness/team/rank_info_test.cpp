@@ -107,7 +107,7 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.root_port_bytes_per_second, 63e9);
   EXPECT_EQ(member.nic_way_bytes_per_second, 63e9) << "a NIC may be below the same switch";
   EXPECT_EQ(member.nic_way_source, "PCIe 5");
-  EXPECT_THAT(member.cores, IsEmpty());
+  EXPECT_EQ(member.cores, allowed_cpus());
   gpu.gpu.host_page_tables = true;
   EXPECT_FALSE(started_with({}).nic_way_bytes_per_second) << "of unknown rate, and not PCIe";
   gpu.gpu.c2c = {450e9, "NVLink-C2C"};

@@ -104,6 +104,37 @@ TEST(RoundsOfPairs, AHostMeetsOneOtherWithAllOfItsRanks) {
   }
 }
 
+// NVLink joins the hosts of a domain; the network, which has the ports of each host, the domains.
+TEST(RoundsOfPairs, BetweenNvlinkDomainsEachHostMeetsOneOther) {
+  std::vector<RankInfo> members = ranks_on(even(6, 4, false));
+  for (RankInfo& member : members) member.nvlink_domain = member.rank < 12 ? "one/1" : "other/1";
+  expect_each_pair_once(members);
+  for (const std::vector<Pair>& pairs : pairs_by_round(members)) {
+    std::map<std::string, std::multiset<std::string>> peers;
+    for (const auto& [a, b] : pairs) {
+      const RankInfo &one = members[static_cast<std::size_t>(a)], &other = members[static_cast<std::size_t>(b)];
+      if (one.nvlink_domain == other.nvlink_domain) continue;
+      peers[one.host].insert(other.host);
+      peers[other.host].insert(one.host);
+    }
+    for (const auto& [host, met] : peers) {
+      EXPECT_EQ(met.size(), 4U) << host;
+      EXPECT_THAT(met, Each(*met.begin())) << host;
+    }
+  }
+}
+
+TEST(RoundsOfPairs, ThoseOfANumaNodeComeBeforeThoseBetweenNodes) {
+  std::vector<RankInfo> members = ranks_on(even(1, 8, false));
+  for (RankInfo& member : members) member.numa_node = member.rank / 4;
+  const auto rounds = pairs_by_round(members);
+  ASSERT_EQ(rounds.size(), 7U);
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
+    for (const auto& [a, b] : rounds[round]) EXPECT_EQ(a / 4 == b / 4, round < 3) << "round " << round;
+    EXPECT_EQ(rounds[round].size(), 4U);
+  }
+}
+
 TEST(RoundsOfPairs, ThoseBelowAPortComeFirst) {
   const std::vector<RankInfo> members = ranks_on(even(1, 8, false), {"a", "b", "a", "b", "a", "b", "a", "b"});
   const auto rounds = pairs_by_round(members);
