@@ -20,64 +20,94 @@ __device__ std::uint32_t expected_word(std::uint64_t i) {
   return kPass == MemoryPass::restore ? ~word : word;
 }
 
-/// `words` wrong ones, the lowest of them word i.
-__device__ void report(WrongWords* wrong, unsigned words, std::uint64_t i, std::uint32_t bits) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(&wrong->count), static_cast<unsigned long long>(words));
-  atomicOr(reinterpret_cast<unsigned long long*>(&wrong->bits), static_cast<unsigned long long>(bits));
-  atomicMax(reinterpret_cast<unsigned long long*>(&wrong->first), static_cast<unsigned long long>(~i));
+/// What a thread has found.
+struct Found {
+  unsigned words = 0;
+  std::uint32_t bits = 0;
+  std::uint64_t first = ~std::uint64_t{0};
+};
+
+/// Adds word i, whose `bits` differ: without a branch.
+__device__ void add(Found& found, std::uint64_t i, std::uint32_t bits) {
+  found.words += bits != 0;
+  found.bits |= bits;
+  found.first = bits != 0 && i < found.first ? i : found.first;
 }
 
-/// Packet `at`, which holds `got`.
+__device__ void report(WrongWords* wrong, const Found& found) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(&wrong->count), static_cast<unsigned long long>(found.words));
+  atomicOr(reinterpret_cast<unsigned long long*>(&wrong->bits), static_cast<unsigned long long>(found.bits));
+  atomicMax(reinterpret_cast<unsigned long long*>(&wrong->first), static_cast<unsigned long long>(~found.first));
+}
+
+/// The bits of packet `at` that differ from what `got` should be.
+struct PacketBits {
+  std::uint32_t word[kPacketWords];
+};
 template <MemoryPattern kPattern, MemoryPass kPass>
-__device__ void pass_packet(ulonglong2* all, std::size_t at, ulonglong2 got, WrongWords* wrong) {
+__device__ PacketBits differing(std::size_t at, ulonglong2 got) {
   const std::uint64_t i = at * kPacketWords;
-  const std::uint32_t right[] = {expected_word<kPattern, kPass>(i), expected_word<kPattern, kPass>(i + 1),
-                                 expected_word<kPattern, kPass>(i + 2), expected_word<kPattern, kPass>(i + 3)};
-  if constexpr (writes(kPass)) {
-    constexpr std::uint32_t kFlipped = kPass == MemoryPass::write ? 0 : ~0U;
-    __stcs(reinterpret_cast<uint4*>(all + at),
-           uint4{right[0] ^ kFlipped, right[1] ^ kFlipped, right[2] ^ kFlipped, right[3] ^ kFlipped});
-  }
-  if constexpr (reads(kPass)) {
-    const std::uint32_t bits[] = {
-        static_cast<std::uint32_t>(got.x) ^ right[0], static_cast<std::uint32_t>(got.x >> 32) ^ right[1],
-        static_cast<std::uint32_t>(got.y) ^ right[2], static_cast<std::uint32_t>(got.y >> 32) ^ right[3]};
-    const std::uint32_t any = bits[0] | bits[1] | bits[2] | bits[3];
-    const unsigned words = (bits[0] != 0) + (bits[1] != 0) + (bits[2] != 0) + (bits[3] != 0);
-    const unsigned lowest = bits[0] != 0 ? 0 : bits[1] != 0 ? 1 : bits[2] != 0 ? 2 : 3;
-    if (any != 0) report(wrong, words, i + lowest, any);
-  }
+  return {{static_cast<std::uint32_t>(got.x) ^ expected_word<kPattern, kPass>(i),
+           static_cast<std::uint32_t>(got.x >> 32) ^ expected_word<kPattern, kPass>(i + 1),
+           static_cast<std::uint32_t>(got.y) ^ expected_word<kPattern, kPass>(i + 2),
+           static_cast<std::uint32_t>(got.y >> 32) ^ expected_word<kPattern, kPass>(i + 3)}};
+}
+
+template <MemoryPattern kPattern, MemoryPass kPass>
+__device__ void write_packet(ulonglong2* all, std::size_t at) {
+  constexpr std::uint32_t kFlipped = kPass == MemoryPass::write ? 0 : ~0U;
+  const std::uint64_t i = at * kPacketWords;
+  __stcs(reinterpret_cast<uint4*>(all + at),
+         uint4{expected_word<kPattern, kPass>(i) ^ kFlipped, expected_word<kPattern, kPass>(i + 1) ^ kFlipped,
+               expected_word<kPattern, kPass>(i + 2) ^ kFlipped, expected_word<kPattern, kPass>(i + 3) ^ kFlipped});
 }
 
 /// One tile per block, as the streams have it; the words after the last whole packet are the first block's. Nothing that a pass
-/// writes is read again while a cache would hold it. In whole tiles no branch that may diverge is nested in another: nvcc 12.8
-/// to 13.2.1 may miscompile those.
+/// writes is read again while a cache would hold it. Wrong words are looked for one by one only in a tile that has any.
 template <MemoryPattern kPattern, MemoryPass kPass>
 __global__ void __launch_bounds__(kThreads) memory_test_kernel(std::uint32_t* words, std::size_t count, WrongWords* wrong) {
   const std::size_t packets = count / kPacketWords, tile = static_cast<std::size_t>(blockIdx.x) * kTile;
   const std::size_t first = tile + threadIdx.x;
   auto* const all = reinterpret_cast<ulonglong2*>(words);
+  Found found;
   if (tile + kTile <= packets) {
     ulonglong2 got[kPackets] = {};
     if constexpr (reads(kPass)) ld_global_cg_x4<kThreads * sizeof(ulonglong2)>(got, all + first);
+    std::uint32_t any = 0;
 #pragma unroll
-    for (unsigned k = 0; k < kPackets; ++k) pass_packet<kPattern, kPass>(all, first + k * kThreads, got[k], wrong);
+    for (unsigned k = 0; reads(kPass) && k < kPackets; ++k) {
+      const PacketBits bits = differing<kPattern, kPass>(first + k * kThreads, got[k]);
+      any |= bits.word[0] | bits.word[1] | bits.word[2] | bits.word[3];
+    }
+    if (any != 0) {
+#pragma unroll
+      for (unsigned k = 0; k < kPackets; ++k) {
+        const PacketBits bits = differing<kPattern, kPass>(first + k * kThreads, got[k]);
+        for (unsigned w = 0; w < kPacketWords; ++w) add(found, (first + k * kThreads) * kPacketWords + w, bits.word[w]);
+      }
+    }
+    // Behind the branch, or ptxas stores the first packets before it loads the others.
+#pragma unroll
+    for (unsigned k = 0; writes(kPass) && k < kPackets; ++k) write_packet<kPattern, kPass>(all, first + k * kThreads);
   } else {
 #pragma unroll 1
     for (std::size_t at = first; at < packets; at += kThreads) {
-      pass_packet<kPattern, kPass>(all, at, reads(kPass) ? all[at] : ulonglong2{}, wrong);
+      if constexpr (reads(kPass)) {
+        const PacketBits bits = differing<kPattern, kPass>(at, all[at]);
+        for (unsigned w = 0; w < kPacketWords; ++w) add(found, at * kPacketWords + w, bits.word[w]);
+      }
+      if constexpr (writes(kPass)) write_packet<kPattern, kPass>(all, at);
     }
   }
 
   const std::size_t i = packets * kPacketWords + threadIdx.x;
   const bool ragged = blockIdx.x == 0 && i < count;
-  const std::uint32_t right = expected_word<kPattern, kPass>(i);
   if constexpr (reads(kPass)) {
-    const std::uint32_t bits = ragged ? words[i] ^ right : 0;
-    if (bits != 0) report(wrong, 1, i, bits);
+    add(found, i, ragged ? words[i] ^ expected_word<kPattern, kPass>(i) : 0);
+    if (found.words != 0) report(wrong, found);
   }
   if constexpr (writes(kPass)) {
-    if (ragged) words[i] = kPass == MemoryPass::write ? right : ~right;
+    if (ragged) words[i] = expected_word<kPattern, kPass>(i) ^ (kPass == MemoryPass::write ? 0 : ~0U);
   }
 }
 
