@@ -56,7 +56,7 @@ std::vector<RankInfo> members_of(const Machine& machine) {
 
 std::vector<Record> measured(const Machine& machine, unsigned seed) {
   std::mt19937 generator(seed);
-  std::normal_distribution<double> around(1, machine.noise);
+  std::normal_distribution<double> around(1, machine.noise), standard;
   const std::vector<RankInfo> members = members_of(machine);
   const auto at = [&](int rank) -> const RankInfo& { return members[static_cast<std::size_t>(rank)]; };
   const auto port_of = [&](int from, int to, int of) {
@@ -93,7 +93,7 @@ std::vector<Record> measured(const Machine& machine, unsigned seed) {
         const auto number = [&](int rank) { return std::stoi(at(rank).host.substr(4)); };
         const auto way = machine.way_left.find(std::minmax(number(pair[0]), number(pair[1])));
         if (way != machine.way_left.end()) rate *= way->second;
-        if (!ways.contains(pair)) ways[pair] = std::normal_distribution<double>(1, machine.spread)(generator);
+        if (!ways.contains(pair)) ways[pair] = 1 + machine.spread * standard(generator);
         rate *= ways[pair];
         const double seconds = (inside ? machine.inside_latency : machine.port_latency) + static_cast<double>(bytes) / rate;
         const double twice = 2 * seconds * around(generator);
