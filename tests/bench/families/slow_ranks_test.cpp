@@ -30,6 +30,7 @@ struct Machine {
   bool in_turn = false;                                 ///< rank r is on host r modulo hosts
   double spread = 0;                                    ///< of the ways between ranks, lasting
   std::map<std::pair<int, int>, double> way_left = {};  ///< between two hosts
+  bool circle = false;                                  ///< the rounds of a tournament, as in older results
   bool by_receiver = false;                             ///< data leaves by the port of the receiver's local rank (NCCL's PXN)
   std::map<int, double> left = {};                      ///< of a rank's own links: the share of their rate that is left
   double noise = 0.01, interval = 0.005;
@@ -66,7 +67,8 @@ std::vector<Record> measured(const Machine& machine, unsigned seed) {
   const auto left = [&](int rank) { return machine.left.contains(rank) ? machine.left.at(rank) : 1; };
   std::map<std::vector<int>, double> ways;
   std::vector<Record> records;
-  for (const std::vector<int>& colours : rounds_of_pairs(members)) {
+  const auto rounds = machine.circle ? rounds_of_pairs(static_cast<int>(members.size())) : rounds_of_pairs(members);
+  for (const std::vector<int>& colours : rounds) {
     const std::vector<std::vector<int>> pairs = groups_of(colours);
     std::map<std::pair<std::string, int>, int> load;  // of the first of two ways; the other is like it
     int over_socket = 0;
@@ -147,6 +149,19 @@ TEST(SlowRanks, NobodyOfAHealthyClusterWhoseRanksAreOnItsHostsInTurn) {
   for (const std::vector<int>& cluster : std::vector<std::vector<int>>{{4, 4}, {4, 4, 4}, {8, 8, 8, 8}}) {
     for (const int ports : {2, 4, 8}) {
       EXPECT_THAT(named({.ranks_by_host = cluster, .ports = ports, .in_turn = true}), IsEmpty()) << ports;
+    }
+  }
+}
+
+// Of their pairs, those are left out or compared apart that others beside them slowed.
+TEST(SlowRanks, NobodyOfOlderResultsWhoseRoundsLoadLinksUnevenly) {
+  for (const double socket : {20e9, 40e9, 60e9}) {
+    EXPECT_THAT(named({.ranks_by_host = {8}, .inside = 25e9, .socket = socket, .circle = true}), IsEmpty()) << socket;
+  }
+  for (const std::vector<int>& cluster : std::vector<std::vector<int>>{{8, 8}, {4, 4, 4}, {8, 8, 8, 8}, {3, 5}}) {
+    for (const int ports : {1, 4, 8}) {
+      EXPECT_THAT(named({.ranks_by_host = cluster, .ports = ports, .circle = true}), IsEmpty())
+          << testing::PrintToString(cluster) << ", " << ports << " ports";
     }
   }
 }
