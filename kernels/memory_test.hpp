@@ -55,6 +55,18 @@ ROOFMARK_HOST_DEVICE std::uint32_t pattern_word(std::uint64_t i) {
   return kPattern == MemoryPattern::solid ? 0 : 0x55555555U;
 }
 
+/// What a pass that reads compares word i with; and what a pass that writes leaves there.
+template <MemoryPattern kPattern, MemoryPass kPass>
+ROOFMARK_HOST_DEVICE std::uint32_t expected_word(std::uint64_t i) {
+  const std::uint32_t word = pattern_word<kPattern>(i);
+  return kPass == MemoryPass::restore ? ~word : word;
+}
+template <MemoryPattern kPattern, MemoryPass kPass>
+ROOFMARK_HOST_DEVICE std::uint32_t written_word(std::uint64_t i) {
+  const std::uint32_t word = pattern_word<kPattern>(i);
+  return kPass == MemoryPass::invert ? ~word : word;
+}
+
 /// words is aligned to 16 bytes.
 struct MemoryTestKernels {
   void (*pass)(MemoryPattern pattern, MemoryPass pass, std::uint32_t* words, std::size_t count, WrongWords* wrong,

@@ -56,12 +56,11 @@ std::vector<Pairs> across_groups(const std::vector<std::vector<int>>& one, const
   return rounds;
 }
 
-/// Those within each group, given as `inner`, then those between groups, as `between` makes them of two.
-template <class Between>
-std::vector<Pairs> rounds_of_groups(const std::vector<std::vector<int>>& groups, const std::vector<std::vector<Pairs>>& inner,
-                                    Between between) {
+/// Those within each group, as `within` makes them of one, then those between groups, as `between` makes them of two.
+template <class Within, class Between>
+std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within, Between between) {
   std::vector<Pairs> rounds;
-  for (const std::vector<Pairs>& of_group : inner) add_beside(rounds, of_group);
+  for (const std::vector<int>& group : groups) add_beside(rounds, within(group));
   if (groups.size() < 2) return rounds;
   for (const Pairs& meetings : circle(static_cast<int>(groups.size()))) {
     std::vector<Pairs> met;
@@ -90,14 +89,6 @@ std::vector<std::vector<int>> grouped_by(const std::vector<int>& ranks, const st
   std::vector<std::vector<int>> groups;
   for (auto& [of, group] : found) groups.push_back(std::move(group));
   return groups;
-}
-
-/// Of groups within which `within` makes the rounds.
-template <class Within, class Between>
-std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within, Between between) {
-  std::vector<std::vector<Pairs>> inner;
-  for (const std::vector<int>& group : groups) inner.push_back(within(group));
-  return rounds_of_groups(groups, inner, between);
 }
 
 std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::size_t ranks) {

@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::uint32_t kPiece = 4096;
 
-/// What a pass should find in word i, or what `write` writes there.
-template <MemoryPattern kPattern, MemoryPass kPass>
-inline std::uint32_t expected_word(std::uint64_t i) {
-  const std::uint32_t word = pattern_word<kPattern>(i);
-  return kPass == MemoryPass::restore ? ~word : word;
-}
-
 template <MemoryPattern kPattern, MemoryPass kPass>
 void report(const std::uint32_t* words, std::uint64_t begin, std::uint32_t count, WrongWords& wrong) {
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -13,13 +13,6 @@ constexpr unsigned kPackets = 4;
 constexpr unsigned kPacketWords = 4;
 constexpr unsigned kTile = kThreads * kPackets;  ///< packets per block
 
-/// What a pass should find in word i, and what it leaves there.
-template <MemoryPattern kPattern, MemoryPass kPass>
-__device__ std::uint32_t expected_word(std::uint64_t i) {
-  const std::uint32_t word = pattern_word<kPattern>(i);
-  return kPass == MemoryPass::restore ? ~word : word;
-}
-
 /// What a thread has found.
 struct Found {
   unsigned words = 0;
@@ -55,11 +48,9 @@ __device__ PacketBits differing(std::size_t at, ulonglong2 got) {
 
 template <MemoryPattern kPattern, MemoryPass kPass>
 __device__ void write_packet(ulonglong2* all, std::size_t at) {
-  constexpr std::uint32_t kFlipped = kPass == MemoryPass::write ? 0 : ~0U;
   const std::uint64_t i = at * kPacketWords;
-  __stcs(reinterpret_cast<uint4*>(all + at),
-         uint4{expected_word<kPattern, kPass>(i) ^ kFlipped, expected_word<kPattern, kPass>(i + 1) ^ kFlipped,
-               expected_word<kPattern, kPass>(i + 2) ^ kFlipped, expected_word<kPattern, kPass>(i + 3) ^ kFlipped});
+  __stcs(reinterpret_cast<uint4*>(all + at), uint4{written_word<kPattern, kPass>(i), written_word<kPattern, kPass>(i + 1),
+                                                   written_word<kPattern, kPass>(i + 2), written_word<kPattern, kPass>(i + 3)});
 }
 
 /// One tile per block, as the streams have it; the words after the last whole packet are the first block's. Nothing that a pass
@@ -107,7 +98,7 @@ __global__ void __launch_bounds__(kThreads) memory_test_kernel(std::uint32_t* wo
     if (found.words != 0) report(wrong, found);
   }
   if constexpr (writes(kPass)) {
-    if (ragged) words[i] = expected_word<kPattern, kPass>(i) ^ (kPass == MemoryPass::write ? 0 : ~0U);
+    if (ragged) words[i] = written_word<kPattern, kPass>(i);
   }
 }
 

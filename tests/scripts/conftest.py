@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import browser  # noqa: E402
 import make_result  # noqa: E402
 import shell  # noqa: E402
 
@@ -69,6 +70,15 @@ def bare(tmp_path):
 @pytest.fixture
 def checkout(tmp_path):
     return shell.copy_of_checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def shown():
+    """A browser, to open pages in."""
+    if not browser.find():
+        pytest.skip(f"no browser (looked for {', '.join(browser.NAMES)})")
+    with browser.Browser(browser.find()) as opened:
+        yield opened
 
 
 @pytest.fixture

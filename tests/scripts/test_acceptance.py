@@ -296,14 +296,6 @@ def test_what_roofmark_refuses_is_its_own_line(delivered):
     assert done.returncode == 3 or any((ROOT / "build" / preset / "roofmark").exists() for preset in ("release", "cpu-only"))
 
 
-@pytest.fixture
-def shown():
-    if not browser.find():
-        pytest.skip(f"no browser (looked for {', '.join(browser.NAMES)})")
-    with browser.Browser(browser.find()) as opened:
-        yield opened
-
-
 def test_the_document_in_a_browser_and_on_paper(delivered, tmp_path, shown):
     folder, paths, labels = delivered
     page = tmp_path / "acceptance.html"

@@ -7,7 +7,6 @@ import copy
 import json
 import re
 
-import browser
 import make_delivery
 import make_result
 import pytest
@@ -34,14 +33,6 @@ def rules_of(device, file, verdict, text=""):
 
 def numbers_of(checks):
     return {rule["id"]: i for i, rule in enumerate(check_rows.rules(checks, 1, False), 1)}
-
-
-@pytest.fixture
-def shown():
-    if not browser.find():
-        pytest.skip(f"no browser (looked for {', '.join(browser.NAMES)})")
-    with browser.Browser(browser.find()) as opened:
-        yield opened
 
 
 @pytest.fixture

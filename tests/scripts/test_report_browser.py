@@ -19,12 +19,6 @@ pytestmark = pytest.mark.skipif(PATH is None, reason=f"no browser (looked for {'
 
 
 @pytest.fixture
-def shown():
-    with browser.Browser(PATH) as opened:
-        yield opened
-
-
-@pytest.fixture
 def observed():
     """With telemetry over time, a sustained case and counters."""
     return make_delivery.gpu(make_result.h200(), 0, 0, 1)
