@@ -53,7 +53,7 @@ class AttentionPlan {
 /// An implementation of attention.
 ///   naive        one thread per score, scores in memory
 ///   unfused      library GEMM, softmax, library GEMM, scores in memory
-///   tiled_mma    online softmax, scores never in memory; mma.sync and cp.async, compute capability 8.0 and newer
+///   tiled_mma    online softmax, scores never in memory; mma.sync and cp.async
 ///   tiled_wgmma  the same with TMA, wgmma and specialised warps, compute capability 9.0 only
 ///   tiled        the same on the CPU
 ///   cudnn        the vendor's fused kernel
@@ -61,10 +61,10 @@ struct AttentionKernels {
   std::string_view how;
   /// Throws Unsupported, with the reason, for a problem or device without a kernel.
   std::unique_ptr<AttentionPlan> (*plan)(const AttentionProblem& problem);
-  /// Why a kind of device is not supported at all (by compute capability, 0 for the CPU); empty if it is.
-  std::string (*unsupported)(int compute_capability);
   /// Upper bound of a plan's workspace, known before the plan exists; null if no plan needs any.
   std::size_t (*workspace_bytes)(const AttentionProblem& problem) = nullptr;
+  /// Why a kind of device is not supported at all (by compute capability, 0 for the CPU); empty if it is.
+  std::string (*unsupported)(int compute_capability) = [](int) { return std::string(); };
 };
 
 namespace cuda {

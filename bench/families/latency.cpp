@@ -46,18 +46,14 @@ ChaseSet set_of(const DeviceInfo& device, std::size_t bytes) {
 }
 
 /// Sizes per compute capability: what the unified memory of an SM leaves for L1 with the smallest carve-out of shared memory
-/// that a block can have, and the maximum of shared memory per block. From 8.0 on each block reserves 1 KiB, so the smallest
-/// carve-out is 8 KiB. CUDA C++ Programming Guide, "Compute Capabilities".
+/// that a block can have, and the maximum of shared memory per block. Each block reserves 1 KiB, so the smallest carve-out is
+/// 8 KiB. CUDA C++ Programming Guide, "Compute Capabilities".
 struct OnChip {
   std::size_t l1 = 0, shared = 0;
 };
 
 OnChip on_chip(int compute_capability) {
   switch (compute_capability) {
-    case 70:
-      return {128 * kKiB, 96 * kKiB};
-    case 75:
-      return {64 * kKiB, 64 * kKiB};
     case 80:
       return {184 * kKiB, 163 * kKiB};
     case 86:

@@ -168,11 +168,9 @@ std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
   return std::make_unique<Plan>(problem);
 }
 
-std::string always(int /*compute_capability*/) { return {}; }
-
 }  // namespace
 
-const AttentionKernels attention_naive = {"naive", plan<NaivePlan>, always, NaivePlan::scores_bytes};
-const AttentionKernels attention_tiled = {"tiled", plan<TiledPlan>, always, TiledPlan::all_scratch_bytes};
+const AttentionKernels attention_naive = {"naive", plan<NaivePlan>, NaivePlan::scores_bytes};
+const AttentionKernels attention_tiled = {"tiled", plan<TiledPlan>, TiledPlan::all_scratch_bytes};
 
 }  // namespace roofmark::cpu

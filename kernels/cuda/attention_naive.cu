@@ -128,10 +128,8 @@ class NaivePlan final : public AttentionPlan {
 
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<NaivePlan>(problem); }
 
-std::string always(int /*compute_capability*/) { return {}; }
-
 }  // namespace
 
-const AttentionKernels attention_naive = {"naive", plan, always, NaivePlan::scores_bytes};
+const AttentionKernels attention_naive = {"naive", plan, NaivePlan::scores_bytes};
 
 }  // namespace roofmark::cuda

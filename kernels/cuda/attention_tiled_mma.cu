@@ -383,12 +383,8 @@ class MmaPlan final : public AttentionPlan {
 
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<MmaPlan>(problem); }
 
-std::string unsupported(int compute_capability) {
-  return compute_capability >= 80 ? "" : "its instructions need compute capability 8.0 or newer";
-}
-
 }  // namespace
 
-const AttentionKernels attention_tiled_mma = {"tiled_mma", plan, unsupported};
+const AttentionKernels attention_tiled_mma = {"tiled_mma", plan};
 
 }  // namespace roofmark::cuda

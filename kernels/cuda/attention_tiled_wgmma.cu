@@ -165,6 +165,6 @@ std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
 
 }  // namespace
 
-const AttentionKernels attention_tiled_wgmma = {"tiled_wgmma", plan, unsupported};
+const AttentionKernels attention_tiled_wgmma = {"tiled_wgmma", plan, nullptr, unsupported};
 
 }  // namespace roofmark::cuda

@@ -120,12 +120,8 @@ class UnfusedPlan final : public AttentionPlan {
 
 std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) { return std::make_unique<UnfusedPlan>(problem); }
 
-std::string unsupported(int compute_capability) {
-  return compute_capability >= 80 ? "" : "rounding to bf16 needs compute capability 8.0 or newer";
-}
-
 }  // namespace
 
-const AttentionKernels attention_unfused = {"unfused", plan, unsupported, UnfusedPlan::all_bytes};
+const AttentionKernels attention_unfused = {"unfused", plan, UnfusedPlan::all_bytes};
 
 }  // namespace roofmark::cuda

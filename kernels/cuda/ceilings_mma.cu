@@ -155,7 +155,7 @@ void launch_mma(void* sink, const void* a, const void* b, std::size_t iterations
 TensorLayout mma_layout(DataType type, DataType accumulate, ProbeTarget target) {
   const bool wide = type == DataType::fp64;
   const int capability = target.compute_capability;
-  if (!tensor_accumulates(type, accumulate) || capability < 80) return {};
+  if (!tensor_accumulates(type, accumulate)) return {};
   if (wide && capability != 80 && capability != 90 && capability != 100) return {};
   // From 9.0 to 11.x the compiler makes fp16 products of it, and one of several equal ones: no fp8, and not the work counted.
   if (type == DataType::fp8 && capability != 89 && capability < 120) return {};

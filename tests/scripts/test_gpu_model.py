@@ -353,6 +353,15 @@ def test_a_slot_of_an_older_generation_is_advice_and_no_loss(run, tmp_path):
     assert [check["verdict"] for check in told["checks"] if check["rule"] == "link_training"] == ["PASS"]
 
 
+@pytest.mark.parametrize("command", ["run", "list", "info"])
+def test_a_gpu_without_code_is_refused_at_once(tmp_path, command):
+    done = roofmark(command, *(["--out", tmp_path / "out"] if command == "run" else []), GPUMODEL_ARCH="70")
+    assert done.returncode == 3
+    assert "cannot run on cuda:0 (roofmark model GPU (sm_70), compute capability 7.0): no kernel image is available" in done.stderr
+    assert done.stderr.strip().endswith("; GPUs of 8.0 and newer are supported")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_gpu_of_another_architecture(run):
     # Its results are judged and its times are not: the model may be faster than an A100 could be.
     found = run(GPUMODEL_ARCH="80")

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/host_pages.hpp"
 #include "harness/machine/facts.hpp"
+#include "harness/machine/host.hpp"
 #include "kernels/base/cuda.hpp"
 
 namespace roofmark {
@@ -44,6 +46,7 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal), nvml_(find_in_nvml(ordinal)), info_(read_device_info(ordinal, nvml_)) {
     use();
+    check_code();
     stream_ = make_stream();
     info_.free_bytes = free_bytes();
     const std::optional<int> node = info_.near_memory_node();
@@ -165,6 +168,18 @@ class CudaDevice final : public Device {
 
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
+
+  void check_code() const {
+    const cudaError_t status = find_code();
+    if (status == cudaSuccess) return;
+    const int capability = info_.compute_capability;
+    const std::string remedy = capability < 80 ? "GPUs of 8.0 and newer are supported"
+                                               : fmt::format("build it with -DCMAKE_CUDA_ARCHITECTURES={} (now: {})",
+                                                             capability, describe_build().cuda_architectures);
+    throw DeviceError(fmt::format("this roofmark cannot run on {} ({}, compute capability {}.{}): {}; {}", info_.id, info_.name,
+                                  capability / 10, capability % 10, cudaGetErrorString(status), remedy),
+                      false);
+  }
 
   /// What one block per SM writes, one entry each.
   template <class Entry>

@@ -13,6 +13,9 @@
 
 namespace roofmark::cuda {
 
+/// cudaSuccess where this build has code for the current device; else what each of its kernels would fail with.
+cudaError_t find_code();
+
 /// data[i] = generate<type>(..., i). Enqueues.
 void fill(void* data, DataType type, std::size_t count, const Fill& fill, cudaStream_t stream);
 

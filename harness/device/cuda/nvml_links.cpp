@@ -59,11 +59,11 @@ LinkRate NvmlDevice::nvlink_rate(int links) const {
     double bytes_per_second;
     const char* source;
   };
-  constexpr Published kPublished[] = {
-      {7, 0, 25e9, "V100: 150 GB/s over 6"},        {7, 5, 25e9, "Quadro RTX 8000: 50 GB/s over 2"},
-      {8, 0, 25e9, "A100: 300 GB/s over 12"},       {8, 6, 14.0625e9, "A40, RTX A6000: 56.25 GB/s over 4"},
-      {9, 0, 25e9, "H100, H200: 450 GB/s over 18"}, {10, 0, 50e9, "B200: 900 GB/s over 18"},
-      {10, 3, 50e9, "B300: 900 GB/s over 18"}};
+  constexpr Published kPublished[] = {{8, 0, 25e9, "A100: 300 GB/s over 12"},
+                                      {8, 6, 14.0625e9, "A40, RTX A6000: 56.25 GB/s over 4"},
+                                      {9, 0, 25e9, "H100, H200: 450 GB/s over 18"},
+                                      {10, 0, 50e9, "B200: 900 GB/s over 18"},
+                                      {10, 3, 50e9, "B300: 900 GB/s over 18"}};
   for (const Published& gpu : kPublished) {
     if (gpu.major != major || gpu.minor != minor) continue;
     return {links * gpu.bytes_per_second,

@@ -474,8 +474,7 @@ std::unique_ptr<AttentionPlan> plan(const AttentionProblem& problem) {
   return std::make_unique<CudnnPlan>(problem);
 }
 
-std::string unsupported(int compute_capability) {
-  if (compute_capability < 80) return "cuDNN's fused attention needs compute capability 8.0";
+std::string unsupported(int) {
   try {
     Library::loaded();
   } catch (const Unsupported& missing) {
@@ -488,6 +487,6 @@ std::size_t workspace_bytes(const AttentionProblem&) { return kMostWorkspaceByte
 
 }  // namespace
 
-const AttentionKernels attention_cudnn = {"cudnn", plan, unsupported, workspace_bytes};
+const AttentionKernels attention_cudnn = {"cudnn", plan, workspace_bytes, unsupported};
 
 }  // namespace roofmark::cuda

@@ -10,6 +10,28 @@ namespace {
 constexpr std::size_t mebibytes(std::size_t count) { return count << 20; }
 
 constexpr DeviceModel models[] = {
+    // As a V100 SXM2, for which roofmark has no code.
+    {.compute_capability = 70,
+     .name = "roofmark model GPU (sm_70)",
+     .multiprocessors = 80,
+     .threads_per_multiprocessor = 2048,
+     .shared_per_block_opt_in = 96 * 1024,
+     .shared_per_multiprocessor = 96 * 1024,
+     .l2_bytes = mebibytes(6),
+     .memory_bytes = mebibytes(16160),
+     .clock_mhz = 1530,
+     .loaded_clock_mhz = 1380,
+     .memory_clock_mhz = 877,
+     .memory_bus_bits = 4096,
+     .dram_bytes_per_ns = 800,
+     .l2_bytes_per_ns = 2000,
+     .fma_flops = {256, 128, 64},
+     .tensor_flops = {.fp64 = 0, .tf32 = 0, .sixteen_bit = 1024, .eight_bit = 0},
+     .mma_sync_share = 0.9,
+     .clusters = false,
+     .power_limit_watts = 300,
+     .nvlinks = 6,
+     .pcie_generation = 3},
     // As an A100 SXM4 80GB.
     {.compute_capability = 80,
      .name = "roofmark model GPU (sm_80)",

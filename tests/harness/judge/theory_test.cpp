@@ -100,8 +100,8 @@ const std::set<std::string> kExceptions = {
 
 /// SKUs of which not every peak has a source.
 const std::set<std::string> kPartlyPublished = {
-    "V100 SXM3",          "A10G", "RTX 3090",  "RTX A6000", "RTX 6000 Ada", "L20", "RTX PRO 6000 Server",
-    "RTX PRO 6000 Max-Q", "GB10", "H800 PCIe", "H20"};
+    "A10G", "RTX 3090",  "RTX A6000", "RTX 6000 Ada", "L20", "RTX PRO 6000 Server", "RTX PRO 6000 Max-Q",
+    "GB10", "H800 PCIe", "H20"};
 
 TEST(PublishedPeaks, FollowFromTheRateTable) {
   std::set<std::string> listed;
@@ -186,9 +186,6 @@ TEST(Data, NamesEachSourceThatIsUsedAndNoOther) {
 
 TEST(FindSku, KnowsTheNamesThatDriversReport) {
   const std::map<std::string, std::string> names = {
-      {"Tesla V100-SXM2-16GB", "V100 SXM2"},
-      {"Tesla V100-SXM2-32GB", "V100 SXM2"},
-      {"Tesla T4", "T4"},
       {"NVIDIA A100-SXM4-40GB", "A100 40GB SXM"},
       {"A100-SXM4-40GB", "A100 40GB SXM"},
       {"NVIDIA A100-PCIE-40GB", "A100 40GB PCIe"},
@@ -215,9 +212,6 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
       {"NVIDIA GB200", "GB200"},
       {"NVIDIA B300 SXM6 AC", "B300 HGX"},
       {"NVIDIA GB300", "GB300"},
-      {"Tesla V100-PCIE-16GB", "V100 PCIe"},
-      {"Tesla V100-SXM3-32GB", "V100 SXM3"},
-      {"NVIDIA T4G", "T4G"},
       {"NVIDIA A800 80GB PCIe", "A800 80GB PCIe"},
       {"NVIDIA A2", "A2"},
       {"NVIDIA A10G", "A10G"},
@@ -245,7 +239,7 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
 TEST(FindSku, TakesNoOtherPartForAKnownOne) {
   for (const char* name : {"NVIDIA H20-3e", "NVIDIA L40G", "NVIDIA A16", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
                            "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA GeForce RTX 5090 D",
-                           "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800 40GB Active", "Tesla V100S-PCIE-32GB", ""}) {
+                           "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800 40GB Active", ""}) {
     EXPECT_EQ(find_sku(name), nullptr) << name;
   }
 }
