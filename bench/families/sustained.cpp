@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -50,6 +52,17 @@ Case both(const Case& product, const Case& triad) {
   return c;
 }
 
+/// Twice a second from rest to full load and back: the steps of large training jobs make the power swing at 0.2 to 3 Hz
+/// (Choukse et al., Power Stabilization for AI Training Datacenters, arXiv 2508.14318).
+Case pulses(const Case& product) {
+  constexpr double kHertz = 2;
+  Case c = product;
+  c.shape = shape_beside(product, {{"hz", fmt::format("{}", kHertz)}});
+  c.protocol.period_seconds = 1 / kHertz;
+  c.protocol.follows_one_clock = false;
+  return c;
+}
+
 /// A launch takes at least 5 ms, as far as the device's peak is known.
 std::int64_t side_for(const Listing& listing, DataType type) {
   constexpr double kLaunchSeconds = 5e-3;
@@ -71,6 +84,7 @@ void list_gpu(CaseList& list) {
   list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
   list.add(lasting(tested(listing, stream::nearly_all_memory(listing)), "memory_test"));
   list.add(lasting(both(bf16, triad(listing, stream::nearly_all_memory(listing, 2))), "gemm_and_triad"));
+  list.add(lasting(pulses(bf16), "gemm_pulses"));
 }
 
 void list_cpu(CaseList& list) {
@@ -87,6 +101,7 @@ void list_contract(CaseList& list) {
       const Case one = product(listing, type, side), other = triad(listing, static_cast<std::size_t>(1009 * side) * 24);
       list.add(lasting(one, "gemm"));
       if (list.on_gpu()) list.add(lasting(both(one, other), "gemm_and_triad"));
+      if (list.on_gpu()) list.add(lasting(pulses(one), "gemm_pulses"));
       list.add(lasting(other, "triad"));
       list.add(lasting(tested(listing, static_cast<std::size_t>(1009 * side) * 4), "memory_test"));
     }

@@ -8,4 +8,7 @@ namespace roofmark {
 /// months without a reboot: durations that short are taken from the clock itself.
 double steady_seconds();
 
+/// Lets the calling thread sleep, not at all where `seconds` is not above 0.
+void sleep_seconds(double seconds);
+
 }  // namespace roofmark

@@ -359,11 +359,13 @@ void CaseRun::describe_conditions() {
     if (const auto clock_hz = block.clock_hz()) clocks.push_back(*clock_hz);
     spans.push_back(block.span);
   }
-  if (!clocks.empty()) measurement.clock_hz = median(std::move(clocks));
+  // A block's clock is that of its rests too.
+  if (!clocks.empty() && !pulses()) measurement.clock_hz = median(std::move(clocks));
   for (const Sample& sample : measurement.samples) seconds.push_back(sample.seconds);
   if (spans.empty() || seconds.empty()) return;
   const std::vector<Reading> readings = run_.sampler.around({spans.front().first, spans.back().second});
-  measurement.telemetry = summarize(readings, spans, median(std::move(seconds)));
+  measurement.telemetry = summarize(readings, spans, pulses() ? seconds_with_rests() : median(std::move(seconds)));
+  if (pulses()) note_power_swing(readings);
 }
 
 void CaseRun::summarize_samples() {

@@ -131,6 +131,12 @@ class CaseRun {
   bool lasts() const { return case_.protocol.seconds > 0; }
   void plan_duration();
   Timing checked_launches();
+  bool pulses() const { return case_.protocol.period_seconds > 0; }
+  /// Rests until the next pulse is due.
+  void await_pulse() const;
+  /// Per launch.
+  double seconds_with_rests() const;
+  void note_power_swing(const std::vector<Reading>& readings);
   /// Until the block's share of the duration is over.
   std::vector<Timing> samples_of_block(int block);
   /// False if a launch gave different bits.

@@ -31,7 +31,8 @@ void CaseRun::plan_duration() {
     return;
   }
   blocks_ = run_.settings.effort.most_blocks();
-  const double launches = std::clamp(std::min(kRunSeconds, duration / blocks_) / seconds, 1.0, kMostLaunches);
+  const double run = pulses() ? case_.protocol.period_seconds / 2 : kRunSeconds;
+  const double launches = std::clamp(std::min(run, duration / blocks_) / seconds, 1.0, kMostLaunches);
   const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);
   const int launches_per_sample = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, launches))));
   samples_per_block_ = static_cast<int>(run_.team.decide(std::llround(std::max(1.0, launches / launches_per_sample))));
@@ -68,12 +69,36 @@ Timing CaseRun::checked_launches() {
   return all;
 }
 
+// Periods are counted from the clock's epoch, which all processes of a host share: their devices pulse together.
+void CaseRun::await_pulse() const {
+  const double period = case_.protocol.period_seconds;
+  if (pulses()) run_.settings.sleep(period - std::fmod(run_.settings.clock(), period));
+}
+
+double CaseRun::seconds_with_rests() const {
+  const Measurement& measurement = *record_.measurement;
+  const double seconds = measurement.blocks.back().span.second - measurement.blocks.front().span.first;
+  return seconds / static_cast<double>(measurement.samples.size()) / measurement.launches_per_sample;
+}
+
+void CaseRun::note_power_swing(const std::vector<Reading>& readings) {
+  std::vector<double> watts;
+  for (const Reading& reading : readings) {
+    if (reading.state.power_watts) watts.push_back(*reading.state.power_watts);
+  }
+  if (watts.empty()) return;
+  const auto [low, high] = std::minmax_element(watts.begin(), watts.end());
+  record_.notes.emplace_back("power swing", fmt::format("{:.0f} to {:.0f} W in {} readings ({})", *low, *high, watts.size(),
+                                                        run_.sampler.series().power));
+}
+
 std::vector<Timing> CaseRun::samples_of_block(int block) {
   const auto& clock = run_.settings.clock;
   if (block == 0) begin_ = clock();
   const double end = begin_ + case_.protocol.seconds * (block + 1) / blocks_;
   std::vector<Timing> timings;
   do {
+    await_pulse();
     enter("timing");
     const std::vector<Timing> more = timed_samples();
     timings.insert(timings.end(), more.begin(), more.end());

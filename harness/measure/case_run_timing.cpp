@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "harness/machine/host.hpp"
@@ -79,8 +77,7 @@ std::vector<double> CaseRun::choose_among(const std::vector<Launch>& candidates,
 // overshoots, and lets go as fast. So each block begins rested, whatever ran before it.
 void CaseRun::rest() const {
   const Effort& effort = run_.settings.effort;
-  std::this_thread::sleep_for(
-      std::chrono::duration<double>(run_.sampler.may_be_throttled() ? effort.rest_seconds : effort.gap_seconds));
+  run_.settings.sleep(run_.sampler.may_be_throttled() ? effort.rest_seconds : effort.gap_seconds);
 }
 
 // After an idle gap the clock is higher than under load, until a power cap sets in, or lower, and operands may have left the

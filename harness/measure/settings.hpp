@@ -47,8 +47,9 @@ struct Settings {
   double memory_fraction = 0.9;  ///< largest share of free memory that one group of cases may use
   /// The build, as part of every fingerprint's key.
   std::string build_key;
-  /// The host clock for windows and budgets; tests replace it.
+  /// The host's clock for windows and budgets, and how a pause passes on it; tests replace both.
   std::function<double()> clock = steady_seconds;
+  std::function<void(double)> sleep = sleep_seconds;
 };
 
 /// Seconds per stage, summed over the run.

@@ -32,6 +32,8 @@ struct Protocol {
   /// Duration of the measurement; 0: as the interval needs. A case with a duration has no warm-up; it launches until the time
   /// is over, times each launch, and compares its bits with the verified launch's.
   double seconds = 0;
+  /// With a duration: the device works in the first half of each period and rests in the second; 0: it never rests.
+  double period_seconds = 0;
   /// With a duration: the rate follows the clock of the first demand alone, so that the rate per clock is constant. Not where
   /// two works run at once that follow different clocks.
   bool follows_one_clock = true;

@@ -57,7 +57,8 @@ struct RankTelemetry {
 /// The readings that tell of a span: those in it and, beside each end, the nearest.
 std::span<const Reading> around(const std::vector<Reading>& readings, const Span& span);
 
-/// `seconds_per_launch`: the median. Nothing where no reading tells of the blocks.
+/// `seconds_per_launch`: the median; of a load that rests in between, with its share of the rests. Nothing where no reading
+/// tells of the blocks.
 std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, const std::vector<Span>& blocks,
                                           double seconds_per_launch);
 

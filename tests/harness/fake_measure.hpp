@@ -16,9 +16,10 @@
 namespace roofmark {
 
 /// Settings of a run by the clock of a fake device, which must outlive them.
-inline Settings settings_for(const FakeDevice& device) {
+inline Settings settings_for(FakeDevice& device) {
   Settings settings;
   settings.clock = [&device] { return device.now; };
+  settings.sleep = [&device](double seconds) { device.now += seconds; };
   settings.effort.gap_seconds = settings.effort.rest_seconds = 0;
   return settings;
 }

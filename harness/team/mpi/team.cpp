@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "harness/machine/host.hpp"
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark {
 
@@ -55,15 +56,14 @@ int MpiSession::size() const {
 }
 
 void end_all_ranks(int status, double grace_seconds) {
-  const auto sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
   int begun = 0, ended = 0;
   MPI_Initialized(&begun);
   MPI_Finalized(&ended);
-  if (!ended) sleep(grace_seconds);
+  if (!ended) sleep_seconds(grace_seconds);
   if (begun && !ended) {
     // Where another thread is inside of MPI, to abort may never come back.
-    std::thread([status, sleep] {
-      sleep(5);
+    std::thread([status] {
+      sleep_seconds(5);
       std::_Exit(status);
     }).detach();
     MPI_Abort(MPI_COMM_WORLD, status);

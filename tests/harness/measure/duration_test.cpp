@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "harness/judge/analysis.hpp"
@@ -88,6 +90,34 @@ TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {
   EXPECT_NEAR(record.sustained->burst_rate, 1000, 1);
   EXPECT_NEAR(record.sustained->settled_of_burst, 0.5, 1e-6);
   EXPECT_NEAR(*record.sustained->settled_after_seconds, 2, 0.1);
+}
+
+TEST_F(Duration, PulsesRestForHalfOfEachPeriodOfTheHostsClock) {
+  device.now = 0.2;  // a process begins at any time
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  Case c = make_case(10);
+  c.protocol.period_seconds = 0.5;
+  const Record record = Runner(device, team, settings_for(device)).run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  std::map<int, std::size_t> launches;  // by period
+  for (const Sample& sample : record.measurement->samples) {
+    const double period = std::floor(sample.start_seconds / 0.5);
+    EXPECT_LE(sample.start_seconds + sample.seconds - 0.5 * period, 0.27) << "launched in the second half";
+    ++launches[static_cast<int>(period)];
+  }
+  // Each launch takes 1 ms, two times 10 us of the host, and its hash 4 us.
+  for (const auto& [period, count] : launches) EXPECT_NEAR(static_cast<double>(count), 250, 10) << period;
+  EXPECT_NEAR(static_cast<double>(launches.size()), 20, 1) << "a pulse in each period";
+  EXPECT_EQ(launches.rbegin()->first - launches.begin()->first, static_cast<int>(launches.size()) - 1) << "none is left out";
+  EXPECT_NEAR(record.sustained->settled_of_burst, 1, 1e-9) << "rests are no time of launches";
+  EXPECT_FALSE(record.measurement->clock_hz) << "of its rests too";
+  const TelemetrySummary& telemetry = *record.measurement->telemetry;
+  EXPECT_NEAR(*telemetry.joules_per_launch, *telemetry.power_watts * 2e-3, *telemetry.power_watts * 0.1e-3)
+      << "a launch has its share of the rests";
+  const auto note =
+      std::find_if(record.notes.begin(), record.notes.end(), [](const auto& n) { return n.first == "power swing"; });
+  ASSERT_NE(note, record.notes.end());
+  EXPECT_THAT(note->second, HasSubstr(" W in "));
 }
 
 /// Clocks that hold, whatever happens.
