@@ -22,13 +22,14 @@ set(toolkit ${CMAKE_MATCH_1})
 check_toolkit(${CMAKE_CUDA_COMPILER} "${toolkit}")
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  # 8.6 and 10.3 run the code of 8.0 and 10.0, with fewer FMAs or exponentials per clock.
+  # 8.6 and 10.3 run the code of 8.0 and 10.0, with fewer FMAs or exponentials per clock. The driver compiles the PTX of 10.0 for GPUs up
+  # to 11.x, that of 12.0 for newer ones.
   if(toolkit VERSION_LESS 12.8)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 90-virtual)
   elseif(toolkit VERSION_LESS 12.9)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 120)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100 120)
   else()
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 103-real 120)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100 103-real 120)
   endif()
 endif()
 execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE known)

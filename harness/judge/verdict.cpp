@@ -78,9 +78,13 @@ std::string in_words(const RunEnd& ended) {
 }  // namespace
 
 bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records) {
-  return scope.by_name && std::any_of(records.begin(), records.end(), [](const Record& record) {
-           return record.status == Status::unsupported && !record.sets_ceiling;
-         });
+  std::size_t cases = 0, impossible = 0;
+  for (const Record& record : records) {
+    if (record.sets_ceiling) continue;
+    ++cases;
+    if (record.status == Status::unsupported) ++impossible;
+  }
+  return impossible > 0 && (scope.by_name || impossible == cases);
 }
 
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records) {

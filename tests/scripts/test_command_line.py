@@ -421,8 +421,8 @@ def test_output_that_cannot_be_written_is_no_success(words):
 
 
 def test_a_pipe_that_nobody_reads_any_longer_leaves_a_complete_file(tmp_path):
-    process = subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--filter", "^stream", "--max-seconds", "0.01",
-                                "--memory-fraction", "0.004", "--out", tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen([ROOFMARK, "run", "--device", "cpu", "--case", "stream/triad/fp64/bytes:32768", "--max-seconds", "0.01",
+                                "--out", tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=120) == 0
@@ -464,8 +464,8 @@ def test_a_killed_run_is_recovered(tmp_path):
 
 
 def test_what_exceeds_the_memory_is_unsupported_and_the_rest_is_measured(tmp_path):
-    done = roofmark("run", "--device", "cpu", "--suite", "quick", "--filter", "^(transpose|ceilings)/", "--max-seconds", "0.005",
-                    "--memory-fraction", "0.001", "--out", tmp_path / "out", "--quiet")
+    done = roofmark("run", "--device", "cpu", "--suite", "quick", "--filter", "^(transpose|ceilings|stream/triad/fp64/bytes:32768)/",
+                    "--max-seconds", "0.005", "--memory-fraction", "0.001", "--out", tmp_path / "out", "--quiet")
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     refused = {entry["name"]: entry["roofmark"] for entry in result["unmeasured"]}
@@ -473,6 +473,12 @@ def test_what_exceeds_the_memory_is_unsupported_and_the_rest_is_measured(tmp_pat
     assert transpose and all(entry["status"] == "unsupported" for entry in transpose)
     assert all("needs " in entry["reason"] and "--memory-fraction 0.001" in entry["reason"] for entry in transpose)
     assert result["benchmarks"] and result["complete"]
+
+
+def test_a_run_in_which_no_case_is_possible_has_not_passed(tmp_path):
+    done = roofmark("run", "--device", "cpu", "--suite", "quick", "--filter", "^transpose/", "--memory-fraction", "0.001", "--out", tmp_path / "out")
+    assert done.returncode == 3
+    assert re.search(r"^bad: \d+ unsupported \(", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_google_benchmarks_own_outputs(tmp_path):

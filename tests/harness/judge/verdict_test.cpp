@@ -36,6 +36,18 @@ TEST(Verdict, AQuietWholeRunIsGoodAndNeedsNothing) {
   EXPECT_THAT(verdict.advice, IsEmpty());
 }
 
+TEST(Verdict, WhereNoCaseIsPossibleNothingIsGood) {
+  std::vector<Record> records = records_of({Status::ok, Status::unsupported, Status::unsupported});
+  EXPECT_EQ(judge_run({52, 3, {}, ""}, records, {}, {}, "").trust, Trust::good);
+  records[0].sets_ceiling.emplace();
+  const RunVerdict verdict = judge_run({52, 3, {}, ""}, records, {}, {}, "");
+  EXPECT_EQ(verdict.trust, Trust::bad) << "ceilings alone were not what was wanted";
+  EXPECT_THAT(verdict.advice, HasSubstr("have not passed"));
+  records[1].status = records[2].status = Status::ok;
+  records[0].status = Status::unsupported;
+  EXPECT_EQ(judge_run({52, 3, {}, ""}, records, {}, {}, "").trust, Trust::good) << "a ceiling may be";
+}
+
 TEST(Verdict, ACeilingThatIsMeasuredTwiceCountsOnceByItsWorsePass) {
   std::vector<Record> records = records_of({Status::ok, Status::ok, Status::ok});
   records[2].operation = records[0].operation;
