@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/families/sustained.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,16 +18,15 @@
 
 namespace roofmark::sustained {
 
-namespace {
-
-/// A case of another family as one of this.
 Case lasting(Case c, std::string operation) {
   c.family = "sustained";
   c.operation = std::move(operation);
   c.protocol.issue = Issue::stream;
-  c.protocol.seconds = 1;  // equal shares of the run's duration, which the plan knows
+  c.protocol.seconds = 1;  // the plan knows the run's duration
   return c;
 }
+
+namespace {
 
 Case product(const Listing& listing, DataType type, std::int64_t side) {
   Listing warm = listing;

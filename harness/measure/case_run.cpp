@@ -316,7 +316,10 @@ void CaseRun::warm_up() {
 void CaseRun::verify_again() {
   guarded([&] {
     enter("verifying");
-    if (lasts() && !conclude_duration()) return;
+    if (lasts()) conclude_duration();
+  });
+  // A launch may need all ranks.
+  guarded([&] {
     Measurement& measurement = *record_.measurement;
     if (check_) {
       const auto checks = static_cast<std::size_t>(check_->checks());

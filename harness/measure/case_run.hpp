@@ -137,10 +137,13 @@ class CaseRun {
   /// Per launch.
   double seconds_with_rests() const;
   void note_power_swing(const std::vector<Reading>& readings);
+  /// Of launches that follow one another, before bits are compared.
+  double run_seconds() const;
+  /// After a run of samples that took so long.
+  void plan_next_run(double seconds);
   /// Until the block's share of the duration is over.
   std::vector<Timing> samples_of_block(int block);
-  /// False if a launch gave different bits.
-  bool conclude_duration();
+  void conclude_duration();
   void note_hot_burst(const std::vector<Reading>& readings);
 
   RunState& run_;
@@ -149,7 +152,8 @@ class CaseRun {
   std::unique_ptr<Prepared> prepared_;
   std::unique_ptr<Batch> batch_;
   BatchPlan plan_;
-  int samples_per_block_ = 1;
+  int samples_per_block_ = 1;  ///< with a duration, per run of samples
+  int most_samples_ = 1;       ///< with a duration, of such a run
   int blocks_ = 1;
   bool alive_ = true;
   std::size_t choices_ = 0;                 ///< that the preparation has asked for

@@ -31,11 +31,11 @@ void CaseRun::plan_duration() {
     return;
   }
   blocks_ = run_.settings.effort.most_blocks();
-  const double run = pulses() ? case_.protocol.period_seconds / 2 : kRunSeconds;
-  const double launches = std::clamp(std::min(run, duration / blocks_) / seconds, 1.0, kMostLaunches);
+  const double launches = std::clamp(run_seconds() / seconds, 1.0, kMostLaunches);
   const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);
   const int launches_per_sample = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, launches))));
   samples_per_block_ = static_cast<int>(run_.team.decide(std::llround(std::max(1.0, launches / launches_per_sample))));
+  most_samples_ = samples_per_block_;
   if (record_.fingerprint && record_.fingerprint->deterministic) {
     check_ = std::make_unique<LaunchCheck>(run_.device, *prepared_, seconds,
                                            static_cast<std::size_t>(samples_per_block_) * launches_per_sample);
@@ -92,6 +92,16 @@ void CaseRun::note_power_swing(const std::vector<Reading>& readings) {
                                                         run_.sampler.series().power));
 }
 
+double CaseRun::run_seconds() const {
+  return std::min(pulses() ? case_.protocol.period_seconds / 2 : kRunSeconds, case_.protocol.seconds / blocks_);
+}
+
+// Checks, and waits for other ranks, may take longer than the launches.
+void CaseRun::plan_next_run(double seconds) {
+  const double samples = samples_per_block_ * run_seconds() / std::max(seconds, 1e-9);
+  samples_per_block_ = static_cast<int>(run_.team.decide(std::llround(std::clamp(samples, 1.0, double(most_samples_)))));
+}
+
 std::vector<Timing> CaseRun::samples_of_block(int block) {
   const auto& clock = run_.settings.clock;
   if (block == 0) begin_ = clock();
@@ -100,6 +110,7 @@ std::vector<Timing> CaseRun::samples_of_block(int block) {
   do {
     await_pulse();
     enter("timing");
+    const double started = clock();
     const std::vector<Timing> more = timed_samples();
     timings.insert(timings.end(), more.begin(), more.end());
     compare_bits([&](const CheckedLaunch& launch) {
@@ -108,6 +119,7 @@ std::vector<Timing> CaseRun::samples_of_block(int block) {
     });
     if (check_) check_->rescale();
     tell_course(more);
+    plan_next_run(clock() - started);
   } while (run_.team.decide(clock() < end));
   return timings;
 }
@@ -140,10 +152,9 @@ void CaseRun::note_hot_burst(const std::vector<Reading>& readings) {
                                                   *of_case, *of_case - *of_run));
 }
 
-bool CaseRun::conclude_duration() {
-  if (!conclude_bits("launches")) return false;
+void CaseRun::conclude_duration() {
   Measurement& measurement = *record_.measurement;
-  if (measurement.samples.empty()) return true;
+  if (!conclude_bits("launches") || measurement.samples.empty()) return;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
   // A case's first demand is its main resource.
   const ClockDomain clock = case_.work.main().resource.clock;
@@ -161,12 +172,11 @@ bool CaseRun::conclude_duration() {
     record_.sustained->share_checked = check_->share_checked();
     record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
   }
-  if (own_samples_.empty()) return true;
+  if (own_samples_.empty()) return;
   own_sustained_ = summarized(own_samples_);
   own_sustained_->launches_checked = record_.sustained->launches_checked;
   own_sustained_->share_checked = record_.sustained->share_checked;
   own_sustained_->checking_share_of_time = record_.sustained->checking_share_of_time;
-  return true;
 }
 
 }  // namespace roofmark

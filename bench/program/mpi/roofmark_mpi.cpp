@@ -50,22 +50,6 @@ struct Arguments {
   std::vector<std::string> labels;
 };
 
-/// Without the suites that last: they load single devices, and no collective is among them.
-void refuse_lasting_suites(CLI::App& command) {
-  std::vector<std::string_view> words;
-  for (const Suite& suite : suites()) {
-    if (suite.offered && !suite.total_seconds) words.push_back(suite.name);
-  }
-  const std::string offered = fmt::format("{}", fmt::join(words, ", "));
-  const auto refused = [offered](const std::string& word) -> std::string {
-    const Suite* suite = find_suite(word);
-    if (!suite) return fmt::format("'{}' is not one of {}", word, offered);
-    if (!suite->total_seconds) return {};
-    return fmt::format("'{0}' has no collectives: `roofmark-mpi run --suite {0}` loads the devices of all ranks", word);
-  };
-  command.get_option("--suite")->type_name(fmt::format("{}", fmt::join(words, "|")))->check(CLI::Validator(refused, ""));
-}
-
 void add_commands(CLI::App& app, Arguments& arguments) {
   const Devices devices = {"auto|cpu|cuda", "local rank N uses GPU N of its host; auto: the CPUs if no rank sees a GPU"};
   TeamOptions& options = arguments.team;
@@ -76,11 +60,12 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "  srun --mpi=pmix roofmark-mpi collectives --filter '^all_reduce/' --out rack3\n"
                               "  mpirun -np 8 roofmark-mpi collectives --case 'all_gather/bf16/bytes:8..4G*2'\n"
                               "{}Suites:\n"
-                              "  smoke     one all-reduce\n"
-                              "  quick     all-reduce, 8 sizes\n"
-                              "  baseline  every collective and pair of ranks; scaling; overlap with a product\n"
-                              "  full      baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
-                              "            Hopper on; CPUs: fp32, fp64), in twice as many sizes\n{}",
+                              "  smoke      one all-reduce\n"
+                              "  quick      all-reduce, 8 sizes\n"
+                              "  baseline   every collective and pair of ranks; scaling; overlap with a product\n"
+                              "  full       baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
+                              "             Hopper on; CPUs: fp32, fp64), in twice as many sizes\n"
+                              "  sustained  an all-reduce and an all-to-all: do rates and bits hold?\n{}",
                               kCasesHelp, kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
                                       run_footer("Examples:\n"
@@ -90,9 +75,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     add_run_options(*command, options.run, arguments.labels);
   }
   // What collectives carry is fixed, and they use the same buffers again and again.
-  for (const char* option : {"--data", "--seconds"}) {
-    collectives_command->remove_option(collectives_command->get_option(option));
-  }
+  collectives_command->remove_option(collectives_command->get_option("--data"));
   CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
                                        std::string("Examples:\n"
                                                    "  mpirun -np 8 roofmark-mpi list --suite quick\n") +
@@ -100,7 +83,6 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_selection(*list_command, options.run.selection, devices);
   for (CLI::App* command : {collectives_command, list_command}) {
     command->remove_option(command->get_option("--cache"));
-    refuse_lasting_suites(*command);
   }
   CLI::App* info_command = add_command(app, "info", "show each rank's host, device, NUMA node and network ports",
                                        "Examples:\n"

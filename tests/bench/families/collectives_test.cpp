@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "bench/program/suite.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/cpu_device.hpp"
 #include "harness/model/units.hpp"
@@ -19,6 +20,9 @@ namespace roofmark::collectives {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::StartsWith;
 
 class CollectiveSuites : public testing::Test {
  protected:
@@ -50,6 +54,31 @@ TEST_F(CollectiveSuites, QuickIsTheAllReduceInEightSizes) {
     sizes.insert(c.message->bytes);
   }
   EXPECT_EQ(sizes.size(), 8U);
+}
+
+TEST_F(CollectiveSuites, WhatLastsIsAnAllReduceAndAnAllToAllOfAllRanks) {
+  const auto lasting = [&] {
+    std::vector<std::string> names;
+    for (const NamedFamily& family : families()) {
+      if (family.reach != Reach::between_ranks) continue;
+      for (const Group& group : family.list({info, SuiteName::sustained, {}, 0.9, &fabric})) {
+        for (const Case& c : group.cases) {
+          if (c.family == "ceilings") continue;
+          EXPECT_EQ(c.protocol.seconds, 1) << "equal shares";
+          names.push_back(c.name());
+        }
+      }
+    }
+    return names;
+  };
+  make(2, 8, Backend::cuda);
+  EXPECT_THAT(lasting(), ElementsAre("sustained/all_reduce/bf16/bytes:1073741824/ranks:16/op:sum/place:out/impl:" + fabric.how,
+                                     "sustained/all_to_all/bf16/bytes:1073741824/ranks:16/place:out/impl:" + fabric.how));
+  fabric.local.emplace();
+  EXPECT_THAT(lasting(), IsEmpty()) << "run loads each GPU";
+  make(1, 2, Backend::cpu);
+  EXPECT_THAT(lasting(), ElementsAre(StartsWith("sustained/all_reduce/fp32/bytes:4194304/ranks:2/"),
+                                     StartsWith("sustained/all_to_all/fp32/bytes:4194304/ranks:2/")));
 }
 
 TEST_F(CollectiveSuites, FullHasEveryCollectiveTypeReductionAndSize) {

@@ -60,6 +60,15 @@ TEST_F(Duration, LaunchesFollowOneAnotherUntilTheTimeIsOver) {
   EXPECT_NEAR(record.sustained->checking_share_of_time, 4e-6 / 1024e-6, 1e-4);
 }
 
+// As where ranks wait for one another.
+TEST_F(Duration, WhatTakesTimeBetweenLaunchesDoesNotMakeItLonger) {
+  SoloTeam slow(nullptr, [&] { device.now += 4e-3; });
+  const Record record = Runner(device, slow, settings_for(device)).run({{make_case(22)}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const std::vector<Block>& blocks = record.measurement->blocks;
+  EXPECT_NEAR(blocks.back().span.second - blocks.front().span.first, 22, 1.5) << "launches of 1 ms every 5 ms";
+}
+
 TEST_F(Duration, SaysHowItGoes) {
   device.telemetry = std::make_unique<FakeTelemetry>();
   Runner runner(device, team, settings_for(device));
