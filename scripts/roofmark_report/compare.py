@@ -118,10 +118,16 @@ def cause(row, margin):
     return "clock" if abs(math.log(per_clock["ratio"])) <= math.log1p(margin) else ""
 
 
+def marks_of(record):
+    """The fingerprint key with each hash: that of most devices, and one of its own for each whose bits differ from them."""
+    mark = record.get("fingerprint")
+    return [(mark["key"], of) for of in (mark["hash"], *(f"other bits, rank {rank}" for rank in mark.get("differing_ranks", [])))] if mark else []
+
+
 def fingerprints(a, b):
     """"equal" or "differ" where records of both sides have fingerprints of the same key, else empty. Launches that differ among themselves are other bits,
     unless as many records of the key do so: the operation may be so."""
-    marks = [[(mark["key"], mark["hash"]) for record in side if (mark := record.get("fingerprint"))] for side in (a, b)]
+    marks = [[mark for record in side for mark in marks_of(record)] for side in (a, b)]
     counts = Counter(marks[0] + marks[1])
     varying = {key for key, found in counts if not found and counts[key, ""] >= max(count for (of, _), count in counts.items() if of == key)}
     hashes = [{mark for mark in side if mark[0] not in varying} for side in marks]

@@ -248,6 +248,14 @@ def test_fingerprints_are_compared_where_keys_are_equal(small):
     assert f"fingerprints with equal keys: {len(names) - 3} equal, 1 different: " in "\n".join(compare.summary(found))
 
 
+def test_a_device_whose_bits_differ_from_the_others_has_other_bits(small):
+    other = copy.deepcopy(small)
+    other["benchmarks"][0]["roofmark"]["fingerprint"]["differing_ranks"] = [2]
+    for a, b in (([small], [other]), ([other], [small])):
+        found = compare.compare(a, b)
+        assert [row["name"] for row in found["cases"] if row["bits"] == "differ"] == [small["benchmarks"][0]["name"]] and compare.fails(found, 0)
+
+
 def without_time(result, index, status):
     """The result with one case of that status; and its name."""
     made = copy.deepcopy(result)
