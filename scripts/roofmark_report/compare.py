@@ -164,18 +164,27 @@ def is_worse(a, b):
     return badness(b) > badness(a) and worst_status(record["status"] for record in b) != "unsupported"
 
 
-def by_case(runs):
-    """The records of each case over the runs of a side."""
-    found = {}
-    for run in runs:
-        for entry in run["benchmarks"] + run["unmeasured"]:
-            found.setdefault(key_of(entry), []).append(entry["roofmark"])
-    return found
+def scope_of(run):
+    return run["suite"], run["scope"]["cases"]
+
+
+def by_case(a, b):
+    """For each side the records of each case over its runs. What a run that was cut off does not list and another of its scope does, it has not run."""
+    listed = [[{key_of(entry): entry["roofmark"] for entry in run["benchmarks"] + run["unmeasured"]} for run in side] for side in (a, b)]
+    planned = {}
+    for run, records in zip(a + b, listed[0] + listed[1]):
+        planned.setdefault(scope_of(run), {}).update(dict.fromkeys(records, {"status": "not_run"}))
+    sides = {}, {}
+    for found, runs, of_side in zip(sides, (a, b), listed):
+        for run, records in zip(runs, of_side):
+            for key, record in (records if run["complete"] else planned[scope_of(run)] | records).items():
+                found.setdefault(key, []).append(record)
+    return sides
 
 
 def compare(a, b, margin=MARGIN):
     """Compares lists of results. Returns what --json writes; the rows are sorted by what matters."""
-    sides = by_case(a), by_case(b)
+    sides = by_case(a, b)
     alone = [sorted(name_of(key) for key in one.keys() - other.keys()) for one, other in (sides, sides[::-1])]
     cases, elsewhere, changed, worse = [], [], [], []
     for key in (key for key in sides[0] if key in sides[1]):
@@ -248,7 +257,8 @@ def refuse_what_differs(a, b):
     kinds = [sorted({kind_of(run) for run in side}) for side in (a, b)]
     if len({*kinds[0], *kinds[1]}) > 1:
         raise Problem(BAD_INPUT, f"results of different kinds: {' and '.join(kinds[0])} in A, {' and '.join(kinds[1])} in B")
-    if not by_case(a).keys() & by_case(b).keys():
+    found = by_case(a, b)
+    if not found[0].keys() & found[1].keys():
         suites = [", ".join(sorted({run["suite"] for run in side})) for side in (a, b)]
         raise Problem(BAD_INPUT, f"A and B have no case in common (suites: {suites[0]} in A, {suites[1]} in B)")
 

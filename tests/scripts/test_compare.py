@@ -480,6 +480,24 @@ def test_a_status_is_worse_over_all_runs(small):
     assert not worse([small, wrong], [small, wrong, wrong]) and not worse([small, wrong], [small, not_run]) and not worse([not_run], [small, not_run])
 
 
+def test_what_a_run_that_was_cut_off_did_not_reach_is_not_run(small, save):
+    """Killed, it has no time to list it."""
+    for result in (small, cut := copy.deepcopy(small)):
+        result["scope"] |= {"suite_cases": len(small["benchmarks"]), "cases": len(small["benchmarks"])}
+    lost = cut["benchmarks"].pop()["name"]
+    cut["complete"] = False
+    a, b = save(small, "a.json"), save(cut, "b.json")
+    done = run(a, b)
+    assert done.returncode == 1 and f"\nworse status: {lost}: ok, then not_run\n" in done.stdout
+    found = compare.compare([small, small], [small, cut])
+    assert found["worse_status"] == [f"{lost}: ok, then 1 not_run, 1 ok"] and compare.fails(found, 0.5)
+    assert not compare.fails(compare.compare([small, cut], [small, cut]), 0) and not compare.fails(compare.compare([cut], [small]), 0)
+    # Another selection may lack the case for another reason.
+    cut["scope"]["cases"] -= 1
+    found = compare.compare([small], [cut])
+    assert found["only_a"] == [lost] and not found["worse_status"]
+
+
 def test_other_bits_fail_whatever_the_times(small, save):
     a = save(small, "a.json")
     name = small["benchmarks"][0]["name"]
