@@ -129,8 +129,15 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
   return run;
 }
 
+std::filesystem::path real_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
+  return error ? path : found;
+}
+
 void write_file(const std::filesystem::path& path, const std::string& text) {
-  const auto [temporary, file] = create_beside(path);
+  const std::filesystem::path target = real_path(path);
+  const auto [temporary, file] = create_beside(target);
   try {
     std::string_view left = text;
     write_all(file, left, path);
@@ -141,7 +148,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
     throw;
   }
   ::close(file);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
     throw WriteError(fmt::format("cannot replace {}: {}", path.string(), reason));
@@ -149,7 +156,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
 }
 
 void check_writable(const std::filesystem::path& path) {
-  const auto [temporary, file] = create_beside(path);
+  const auto [temporary, file] = create_beside(real_path(path));
   ::close(file);
   ::unlink(temporary.c_str());
 }

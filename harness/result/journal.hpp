@@ -71,7 +71,11 @@ int read_lines(const std::filesystem::path& path, const std::function<bool(const
 /// ReadError when there is no file, no header, or another schema version.
 Run read_journal(const std::filesystem::path& path, int& skipped);
 
-/// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn.
+/// Where the links in a path lead; the path itself where that cannot be found out.
+std::filesystem::path real_path(const std::filesystem::path& path);
+
+/// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn. A link
+/// stays one, even /dev/stdout: what it leads to is replaced.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// Throws WriteError where write_file could not even begin: no folder, no permission, or something there that is no file.

@@ -405,6 +405,14 @@ TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
 }
 
+TEST_F(JournalFile, ALinkStaysALink) {
+  write_file(folder_ / "file.json", "old");
+  fs::create_symlink("file.json", folder_ / "link.json");
+  write_file(folder_ / "link.json", "newer");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(fs::file_size(folder_ / "file.json"), 5U);
+}
+
 TEST_F(JournalFile, WhatCannotBeWrittenIsFoundBeforeThereIsAnythingToWrite) {
   check_writable(folder_ / "new.json");
   EXPECT_FALSE(fs::exists(folder_ / "new.json"));
