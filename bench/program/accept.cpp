@@ -51,6 +51,17 @@ std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
   return all;
 }
 
+/// Refuses a file to write that would replace one that is read, or the other one.
+void check_outputs(const AcceptOptions& options, const std::vector<fs::path>& results) {
+  std::set<fs::path> named{real_path(options.profile)};
+  for (const fs::path& result : results) named.insert(real_path(result));
+  for (const auto& [flag, output] : {std::pair("--junit", options.junit), std::pair("--json", options.json)}) {
+    if (!output.empty() && !named.insert(real_path(output)).second) {
+      throw UsageError(fmt::format("{} {} would replace another file of this command", flag, output));
+    }
+  }
+}
+
 struct Delivery {
   std::vector<ResultFile> files;
   std::vector<Evidence> evidence;  ///< of each file
@@ -106,7 +117,9 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
 
 int accept(const AcceptOptions& options) {
   const Profile profile = read_profile(options.profile);
-  const auto [files, evidence] = read_all(found_results(options.results));
+  const std::vector<fs::path> results = found_results(options.results);
+  check_outputs(options, results);
+  const auto [files, evidence] = read_all(results);
   check_fit(profile, evidence);
   const AcceptanceTerms terms{options.expected_gpus, options.max_age_seconds};
   const Judgement judgement = judge(profile, evidence, terms);

@@ -13,7 +13,7 @@ from pathlib import Path
 from . import check_rows, delivery, evidence, key_figures, library, roofline_plot, telemetry, units
 from . import verdict as verdicts
 from .check_rows import PASSING
-from .program import BAD_INPUT, Parser, Problem, roofmark_program
+from .program import BAD_INPUT, Parser, Problem, refuse_to_replace, roofmark_program
 from .report import template, write
 
 DRAWN = 8  # devices with a roofline and a plot of telemetry of their own
@@ -199,8 +199,8 @@ def main(arguments):
     out = Path(options.out) if options.out else (first if first.is_dir() else first.parent) / "acceptance.html"
     beside = out.with_suffix(".json")
     results = find_results(options.results)
-    if {os.path.realpath(path) for path in results.values()} & {os.path.realpath(out), os.path.realpath(beside)} or out == beside:
-        parser.error(f"--out {out} would replace a result file")
+    refuse_to_replace(results.values(), beside)
+    refuse_to_replace([*results.values(), beside], out)
     with contextlib.ExitStack() as stack:
         path = options.verdict
         if not path:

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import significance
 from .compare_texts import WIDTH, basis, headline, summary, table
-from .program import BAD_INPUT, Parser, Problem, printable
+from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace
 from .result import files_of, key_of, load, rank_of_status, worst_status
 
 WORSE_FOUND = 1
@@ -327,7 +327,10 @@ def main(arguments):
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")
     # argparse keeps "--" to itself.
     options = parser.parse_intermixed_args([SEPARATOR if argument == "--" else argument for argument in arguments])
-    sides = load_sides(*split(options.paths))
+    paths = split(options.paths)
+    if options.json:
+        refuse_to_replace((file for side in paths for path in side for file in files_of(path)), options.json)
+    sides = load_sides(*paths)
     refuse_what_differs(*sides)
     found = compare(*sides, options.margin)
     for line in [found["headline"], f"runs: {len(sides[0])} in A, {len(sides[1])} in B", *found["different_settings"], *basis(found)]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from . import fleet_judge, fleet_page, fleet_prometheus, fleet_tables
-from .program import BAD_INPUT, Parser, Problem, printable
+from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace
 from .report import write
 from .units import plural
 
@@ -110,6 +110,8 @@ def main(arguments):
     parser.add_argument("--sql", metavar="QUERY", help="print the rows of a query over the tables below, and write nothing")
     options = parser.parse_args(arguments)
     out = Path(options.out or options.folder)
+    if options.prometheus:
+        refuse_to_replace([*Path(options.folder).rglob("*.json"), *options.verdict], options.prometheus)
     with tempfile.TemporaryDirectory(prefix="roofmark-fleet-") as scratch:
         connection = fleet_tables.load(options.folder, scratch, options.verdict)
         fleet_judge.prepare(connection, options.by)

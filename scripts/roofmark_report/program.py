@@ -43,6 +43,12 @@ def visible(text):
     return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def refuse_to_replace(inputs, output):
+    """Refuses an output that would replace one of the inputs."""
+    if os.path.realpath(output) in map(os.path.realpath, inputs):
+        raise Problem(BAD_INPUT, f"{output} would replace a result file (see --help)")
+
+
 def roofmark_program():
     """The path of `roofmark`: ROOFMARK, the builds, the installation that these scripts are part of, or PATH."""
     builds = [ROOT / "build" / preset / "roofmark" for preset in ("release", "cpu-only")]

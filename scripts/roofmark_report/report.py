@@ -13,7 +13,7 @@ import jinja2
 import markupsafe
 
 from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
-from .program import BAD_INPUT, NOT_WRITTEN, Parser, Problem, printable, visible
+from .program import NOT_WRITTEN, Parser, Problem, printable, refuse_to_replace, visible
 from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
 
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
@@ -222,7 +222,6 @@ def main(arguments):
         parser.error(f"{options.result} has {len(files)} results, which do not fit into {options.output}")
     for file in files:
         output = options.output or str(file.parent / "report.html")
-        if os.path.realpath(output) == os.path.realpath(file):
-            raise Problem(BAD_INPUT, f"{output} is the result file itself")
+        refuse_to_replace(files, output)
         write(output, [page(*load(file), "whole" if options.whole_library else "packed")])
         print(f"page: {printable(output)}")

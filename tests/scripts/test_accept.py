@@ -46,6 +46,18 @@ def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own
     assert len(failures) == told["delivery"]["bad"] and "what was ordered" in failures[-1].text
 
 
+@pytest.mark.parametrize("flags", [("--json", "result.json"), ("--junit", "sub/../link.json"), ("--json", "own.toml"), ("--junit", "v", "--json", "v")])
+def test_no_file_of_the_command_is_written_over(h200, save, own_profile, tmp_path, flags):
+    result, profile = save(clean(h200)), own_profile(0.5)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link.json").symlink_to(result)
+    before = result.read_bytes(), profile.read_bytes()
+    done = roofmark("accept", tmp_path, "--profile", profile, *(word if word.startswith("--") else tmp_path / word for word in flags))
+    assert_one_line(done)
+    assert f"{flags[-2]} {tmp_path / flags[-1]} would replace another file of this command" in done.stderr
+    assert (result.read_bytes(), profile.read_bytes()) == before and not (tmp_path / "v").exists()
+
+
 def test_of_a_folder_every_result_is_judged(h200, tmp_path, own_profile):
     for gpu in range(3):
         result = clean(copy.deepcopy(h200), gpu)

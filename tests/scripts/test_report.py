@@ -371,7 +371,7 @@ def test_the_input_is_never_written_over(small, save):
     path = save(small)
     before = path.read_bytes()
     done = run(path, "-o", path.parent / "." / path.name)
-    assert done.returncode == 2 and "is the result file itself" in done.stderr and path.read_bytes() == before
+    assert done.returncode == 2 and "would replace a result file" in done.stderr and path.read_bytes() == before
 
 
 @pytest.mark.parametrize("output", ["missing/report.html", "folder", "/dev/null"])
