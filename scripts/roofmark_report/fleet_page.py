@@ -94,7 +94,7 @@ def _ceilings_plot(connection, by):
                    "y": [100 * floor for floor in floors.values()],
                    "marker": {"symbol": "line-ew-open", "size": 26, "color": "#b3261e", "line": {"width": 2}}, "hovertemplate": "floor %{y:.0f} %<extra></extra>"})
     x = plots.axis("", type="category", dtick=None, tickformat="", categoryorder="array", categoryarray=[plots.text(title) for title in titles])
-    y = plots.axis("measured / theoretical ceiling at the observed clock", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
+    y = plots.axis("measured / theoretical", type="linear", dtick=None, tickformat="", ticksuffix=" %", rangemode="tozero")
     return {"data": traces, "layout": plots.layout(x, y, 460, boxmode="group", legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})}
 
 
@@ -182,4 +182,4 @@ def page(connection, by, folder):
                     [[row["what"], row["model"], row["majority"] or "none", row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),
         history=history, has_history_plot=bool(history_plot), findings=connection.execute(
             "SELECT kind, severity, count(DISTINCT run), count(*) FROM findings GROUP BY kind, severity ORDER BY 3 DESC, kind").fetchall(),
-        rules=fleet_stragglers, of_two=[line for line, _ in of_two], has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))
+        plural=units.plural, rules=fleet_stragglers, of_two=[line for line, _ in of_two], has_ceilings_plot="ceilings-plot" in figures, figures=library.elements(figures))

@@ -265,8 +265,10 @@ def test_a_doubtful_run_and_a_selection_are_in_neither_list(folder):
 
 
 def test_one_host_has_nobody_to_compare_with(folder):
-    put(folder, rack(2))
+    put(folder, rack(1))
     assert "one host: no other host to compare with" in run(folder).stdout
+    page = (folder / "fleet.html").read_text(encoding="utf-8")
+    assert "One host: no other host to compare with." in page and "<h1>Fleet of 1 device</h1>" in page and ">1 run below " in page
 
 
 def test_history_the_newest_run_counts_and_a_decline_is_found(folder, tmp_path):
@@ -557,6 +559,9 @@ def test_the_page_in_a_browser(folder, tmp_path):
     with browser.Browser(browser.find()) as shown:
         shown.open(tmp_path / "fleet.html")
         assert shown.evaluate("[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.trace').length > 0)") == [True, True]
+        assert shown.evaluate("""[...document.querySelectorAll('.plot')].flatMap(plot => {
+          const box = plot.getBoundingClientRect();
+          return [...plot.querySelectorAll('text')].filter(text => text.textContent && text.getBoundingClientRect().top < box.top).map(text => text.textContent); })""") == []
         assert shown.evaluate("document.querySelector('[data-hosts=bad]').textContent") == "1"
         assert "GPU-0005" in shown.evaluate("document.getElementById('suspects').nextElementSibling.textContent")
         assert shown.evaluate("window.fell === undefined && document.querySelectorAll('main img').length === 0")
