@@ -13,8 +13,8 @@ from pathlib import Path
 from . import check_rows, delivery, evidence, key_figures, library, roofline_plot, telemetry, units
 from . import verdict as verdicts
 from .check_rows import PASSING
-from .program import BAD_INPUT, Parser, Problem, refuse_to_replace, roofmark_program
-from .report import template, write
+from .program import BAD_INPUT, Parser, Problem, refuse_to_replace, roofmark_program, write
+from .report import template
 
 DRAWN = 8  # devices with a roofline and a plot of telemetry of their own
 FILES = 2  # result files whose SHA-256 the first page has: of more it has the verdict's, which holds theirs

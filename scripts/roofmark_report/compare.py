@@ -8,13 +8,12 @@ import math
 import statistics
 import textwrap
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 
 from . import significance
 from .compare_texts import WIDTH, basis, headline, summary, table
-from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace
+from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace, write
 from .result import files_of, key_of, load, rank_of_status, worst_status
 
 WORSE_FOUND = 1
@@ -340,5 +339,5 @@ def main(arguments):
     for line in summary(found):
         print(line)
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write(options.json, [json.dumps(found, indent=1, allow_nan=False), "\n"])
     return WORSE_FOUND if fails(found, options.fail_above) else 0

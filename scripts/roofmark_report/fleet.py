@@ -10,8 +10,7 @@ from pathlib import Path
 import duckdb
 
 from . import fleet_judge, fleet_page, fleet_prometheus, fleet_tables
-from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace
-from .report import write
+from .program import BAD_INPUT, Parser, Problem, printable, refuse_to_replace, write
 from .units import plural
 
 SHOWN = 20  # lines of a kind on the terminal; the page has more

@@ -49,6 +49,24 @@ def refuse_to_replace(inputs, output):
         raise Problem(BAD_INPUT, f"{output} would replace a result file (see --help)")
 
 
+def write(path, parts):
+    """Writes texts to a temporary file and renames it: an existing file stays whole or is replaced."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise Problem(NOT_WRITTEN, f"cannot write {path}: it is not a regular file")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with open(temporary, "x", encoding="utf-8", errors="replace") as file:
+                file.writelines(parts)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Problem(NOT_WRITTEN, f"cannot write {path}: {error.strerror}") from error
+
+
 def roofmark_program():
     """The path of `roofmark`: ROOFMARK, the builds, the installation that these scripts are part of, or PATH."""
     builds = [ROOT / "build" / preset / "roofmark" for preset in ("release", "cpu-only")]
@@ -92,6 +110,6 @@ def run(command):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader went away: nobody is left to tell
         sys.exit(NOT_WRITTEN)
     except OSError as error:
-        print(f"{command}: cannot write: {error.strerror}", file=sys.stderr)
+        print(f"{command}: cannot write {printable(str(error.filename or 'to standard output'))}: {error.strerror}", file=sys.stderr)
         sys.exit(NOT_WRITTEN)
     sys.exit(status)

@@ -4,7 +4,6 @@
 
 import functools
 import math
-import os
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ import jinja2
 import markupsafe
 
 from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
-from .program import NOT_WRITTEN, Parser, Problem, printable, refuse_to_replace, visible
+from .program import Parser, printable, refuse_to_replace, visible, write
 from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
 
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
@@ -189,24 +188,6 @@ def page(result, digest, form="packed"):
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=facts.device_facts(result),
         details=facts.flat(result["device"]["details"]) + facts.host_details(result), run=facts.run_facts(result, digest),
         conditions=facts.conditions(result), figures=library.elements(figures, form), digest=digest)
-
-
-def write(path, parts):
-    """Writes texts to a temporary file and renames it: an existing file stays whole or is replaced."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise Problem(NOT_WRITTEN, f"cannot write {path}: it is not a regular file")
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            with open(temporary, "x", encoding="utf-8", errors="replace") as file:
-                file.writelines(parts)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise Problem(NOT_WRITTEN, f"cannot write {path}: {error.strerror}") from error
 
 
 def main(arguments):
