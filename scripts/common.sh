@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by setup, baseline, test, compute_sanitizer and mpirun_hosts.
+# Sourced by setup, baseline, test, compute_sanitizer, mpirun_hosts and examples.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -20,6 +20,15 @@ fail() {
 
 # usage_error MESSAGE: exits with 2, as roofmark does.
 usage_error() { fail 2 "$1 (see --help)"; }
+
+# find_program NAME: the path of roofmark or roofmark-mpi: of the builds, of the installation that these scripts are part of, or in PATH.
+find_program() {
+  local path
+  for path in "$root"/build/{release,cpu-only}/"$1" "$root/../../bin/$1" "$(type -P "$1")"; do
+    [[ ! -f $path || ! -x $path ]] || { echo "$path" && return; }
+  done
+  return 1
+}
 
 # stage NAME COMMAND...: prints one line with the time and the CPU time; logs the output, and shows its end if the command fails.
 stage() {

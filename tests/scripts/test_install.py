@@ -58,11 +58,16 @@ def test_of_cuda_it_needs_the_driver_alone(tree):
     assert (tree / "lib/roofmark/libnccl.so.2").is_file() == ("NCCL_LIBRARY:FILEPATH=/" in CACHE)
 
 
-def test_it_runs_where_it_was_moved_to(tree):
-    environment = {}
-    if not CARRIES_CUDA:
-        built = libraries(os.environ["ROOFMARK"])
-        environment["LD_LIBRARY_PATH"] = ":".join({str(Path(where).parent) for name, where in built.items() if name.startswith("libcu")})
+@pytest.fixture(scope="module")
+def environment():
+    """Where the CUDA libraries are that the tree does not carry."""
+    if CARRIES_CUDA:
+        return {}
+    built = libraries(os.environ["ROOFMARK"])
+    return {"LD_LIBRARY_PATH": ":".join({str(Path(where).parent) for name, where in built.items() if name.startswith("libcu")})}
+
+
+def test_it_runs_where_it_was_moved_to(tree, environment):
     result = subprocess.run([tree / "bin/roofmark", "list", "--device", "cpu"], env=environment, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
 
@@ -119,6 +124,18 @@ def test_it_holds_nothing_to_build_with(tree):
     assert "roofmark-selftest" not in names, "the component of the tests was not asked for"
 
 
-def test_its_launcher_starts(tree):
-    done = subprocess.run([tree / "share/roofmark/scripts/mpirun_hosts", "--help"], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("usage: ")
+@pytest.mark.parametrize("script", ["examples/accept_node", "examples/ci_job"])
+def test_its_examples_find_its_program(tree, tmp_path, environment, script):
+    """The program of the tree refuses a suite that it does not know."""
+    done = subprocess.run([tree / "share/roofmark/scripts" / script, "cpu", tmp_path, tmp_path / "out"], capture_output=True, text=True, timeout=60,
+                          env=environment | {"PATH": "/usr/bin:/bin", "ROOFMARK_SUITE": "none"})
+    assert done.returncode == 2 and done.stderr.startswith("roofmark: --suite: 'none' is not one of "), done
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")
+def test_its_launcher_starts_its_program(tree):
+    if not (tree / "bin/roofmark-mpi").exists():
+        pytest.skip("the build is without MPI")
+    done = subprocess.run([tree / "share/roofmark/scripts/mpirun_hosts", "--print"], capture_output=True, text=True, timeout=60)
+    [program] = [word for word in done.stdout.split() if word.endswith("/roofmark-mpi")]
+    assert (done.returncode, done.stderr) == (0, "") and os.path.samefile(program, tree / "bin/roofmark-mpi")
