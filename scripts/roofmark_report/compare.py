@@ -57,6 +57,7 @@ class Case:
         self.lone = min(map(len, sides)) == 1
         # Beside many runs of a known spread, one is a run too.
         self.by_run = min(map(len, sides)) > 1 or max(map(len, sides)) >= significance.FEWEST_RUNS
+        self.runs_suffice = significance.runs_suffice(*map(len, sides))
         self.seconds = [units_of(side, "seconds", self.by_run) for side in sides]
         self.clocks = [units_of(side, "clock_hz", self.by_run) for side in sides]
 
@@ -79,17 +80,21 @@ class Case:
 
 def judge(cases, margin, per_clock=False):
     """For each case its ratio, interval, p-values and verdict. Holm corrects over all of these cases. With one run on a side, what would be SLOWER or
-    FASTER only `seems` so: nothing shows how that run varies."""
-    judged = []
-    for case in cases:
-        a, b = case.logarithms(per_clock)
-        least = case.deviation_of_step()
-        judged.append((significance.shift(a, b, len(cases), least), float(significance.standard_deviation(a, b, least)[0])))
-    corrected = significance.holm([shift.p[0] for shift, _ in judged])
+    FASTER only `seems` so: nothing shows how that run varies. Few runs show by chance too little scatter: it is at least the usual one of such cases."""
+    sides = [case.logarithms(per_clock) for case in cases]
+    steps = [case.deviation_of_step() for case in cases]
+    deviations = [float(significance.standard_deviation(*side, step)[0]) for side, step in zip(sides, steps)]
+    few = {}  # of the cases with few runs, by their unit
+    for case, deviation in zip(cases, deviations):
+        if not case.runs_suffice:
+            few.setdefault(case.by_run, []).append(deviation)
+    usual = {by_run: statistics.median(found) for by_run, found in few.items()}
+    least = [step if case.runs_suffice else max(step, usual[case.by_run]) for case, step in zip(cases, steps)]
+    judged = [significance.shift(*side, len(cases), deviation) for side, deviation in zip(sides, least)]
+    corrected = significance.holm([shift.p[0] for shift in judged])
     rows = []
-    for case, (shift, deviation), p in zip(cases, judged, corrected):
-        beyond = max(margin, significance.MARGIN_OF_ONE_RUN if case.lone else 0 if significance.runs_suffice(*map(len, case.sides))
-                     else significance.MARGIN_OF_FEW_RUNS)
+    for case, shift, deviation, p in zip(cases, judged, deviations, corrected):
+        beyond = max(margin, significance.MARGIN_OF_ONE_RUN if case.lone else 0 if case.runs_suffice else significance.MARGIN_OF_FEW_RUNS)
         verdict = str(significance.verdicts(shift, np.array([p]), margin, beyond)[0])
         seems = {"seems": verdict} if case.lone and verdict in ("SLOWER", "FASTER") else {}
         if seems or verdict == "SAME" and not case.by_run:  # the interval of blocks is that of these processes alone

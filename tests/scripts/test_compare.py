@@ -164,6 +164,22 @@ def calls(small, ticks):
     return runs
 
 
+@pytest.mark.parametrize("runs", [2, 3])
+def test_on_a_disturbed_machine_chance_makes_no_case_slower(small, runs):
+    """Other programs double half of the times, and some cases happen to be alike within each side."""
+    random = np.random.default_rng(runs)
+
+    def disturbed():
+        made = noisy(small, runs, cv=0.003, seed=random.integers(1 << 30))
+        for run in made:
+            for entry in run["benchmarks"]:
+                entry["roofmark"]["measurement"]["median"] *= 2 if random.random() < 0.5 else 1
+        return made
+
+    found = [counts(compare.compare(disturbed(), disturbed())) for _ in range(20)]
+    assert all(verdicts["SLOWER"] == verdicts["FASTER"] == 0 for verdicts in found)
+
+
 def test_a_step_of_the_clock_is_no_difference(small):
     name = small["benchmarks"][3]["name"]
     for runs in (2, 3, 4):
