@@ -156,7 +156,10 @@ bool print_documentation(const CLI::App& app, const std::vector<std::string>& wo
     fmt::print("{}", manual_page(app, version_text(app.get_name())));
     return true;
   }
-  if (words == std::vector<std::string>{"completion", "bash"}) {
+  if (!words.empty() && words.front() == "completion") {
+    if (words != std::vector<std::string>{"completion", "bash"}) {
+      throw UsageError(fmt::format("the only completion is `{} completion bash`", app.get_name()));
+    }
     fmt::print("{}", bash_completion(app));
     return true;
   }

@@ -15,7 +15,8 @@ void set_up(CLI::App& app);
 /// was answered, which goes to stdout where `speak`.
 bool parse(CLI::App& app, const std::vector<std::string>& words, bool speak = true);
 
-/// The words `man` and `completion bash` print what is made from the commands and flags. False for other words.
+/// The words `man` and `completion bash` print what is made from the commands and flags. False for other words;
+/// throws UsageError for the completion in another shell.
 bool print_documentation(const CLI::App& app, const std::vector<std::string>& words);
 
 /// "roofmark run --help", for what was called.

@@ -74,6 +74,8 @@ def assert_one_line(done, status=2):
      "--filter '^nothing$' matches no case of this suite (`list` shows the names); see `roofmark list --help`"),
     (["list", "--device", "cpu", "--exclude", "."], "--exclude '.' leaves no case of this suite; see `roofmark list --help`"),
     (["run", "--label", "site"], "--label 'site' is not key=value; see `roofmark run --help`"),
+    (["completion"], "the only completion is `roofmark completion bash`; see `roofmark --help`"),
+    (["completion", "zsh"], "the only completion is `roofmark completion bash`; see `roofmark --help`"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_bad_usage_says_in_one_line_what_is_wrong_and_where_help_is(arguments, said, tmp_path):
     done = roofmark(*arguments, cwd=tmp_path)
@@ -98,7 +100,6 @@ def test_bad_usage_says_in_one_line_what_is_wrong_and_where_help_is(arguments, s
         ["run", "--device", "all", "--benchmark_list_tests"],
         ["recover", "/nonexistent"],
         ["show", "/nonexistent"],
-        ["completion", "zsh"],
     ],
     ids=" ".join,
 )
