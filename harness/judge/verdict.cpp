@@ -12,14 +12,24 @@ namespace roofmark {
 
 namespace {
 
-/// The cases by the worst status of their passes.
+/// Of a case that some ranks measured and another one could have, what became of it there.
+Status worst_of(const Record& record) {
+  Status worst = record.status;
+  for (const Status status : record.rank_status) {
+    if (type_of(status).is_bad() && is_worse(status, worst)) worst = status;
+  }
+  return worst;
+}
+
+/// The cases by the worst status of their passes and ranks.
 class Counts {
  public:
   explicit Counts(const std::vector<Record>& records) {
     std::map<std::string, Status> cases;
     for (const Record& record : records) {
-      const auto [place, fresh] = cases.try_emplace(record.name(), record.status);
-      if (!fresh && is_worse(record.status, place->second)) place->second = record.status;
+      const Status status = worst_of(record);
+      const auto [place, fresh] = cases.try_emplace(record.name(), status);
+      if (!fresh && is_worse(status, place->second)) place->second = status;
     }
     for (const auto& [name, status] : cases) ++counts_[status];
     recorded_ = cases.size();

@@ -849,6 +849,8 @@ def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_p
     assert after["measurement"]["ranks"][1] is None and after["notes"]["rank 1"] == f"cuda:1 not_run: device lost to {TRIAD}"
     missing, = found.findings("missing_result")
     assert missing["text"].startswith("rank 1 (") and missing["text"] in flat(done.stdout)
+    verdict = found.result["verdict"]
+    assert verdict["level"] == "bad" and re.search(r"\b1 failed, \d+ not run\b", verdict["headline"]), "as the exit status says"
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE)
 
 

@@ -104,6 +104,17 @@ TEST(Verdict, WhatIsWrongOrUnmeasuredOrFaultyIsBad) {
   EXPECT_EQ(faulty.advice, type_of(FindingKind::xid).advice);
 }
 
+TEST(Verdict, WhatOneRankDidNotMeasureHasNotPassed) {
+  std::vector<Record> records = records_of({Status::ok, Status::ok});
+  records[0].rank_status = {Status::ok, Status::unsupported};
+  EXPECT_EQ(judge_run(kWhole, records, {}, {}, "").headline, "2 ok");
+  records[1].rank_status = {Status::ok, Status::not_run};
+  const RunVerdict verdict = judge_run(kWhole, records, {}, {}, "");
+  EXPECT_EQ(verdict.trust, Trust::bad);
+  EXPECT_EQ(verdict.headline, "1 ok, 1 not run");
+  EXPECT_THAT(verdict.advice, StartsWith("Cases that were not measured"));
+}
+
 TEST(Verdict, NothingIsNeverWell) {
   const RunVerdict verdict = judge_run({52, 52, {}, ""}, {}, {}, {}, "");
   EXPECT_EQ(verdict.trust, Trust::bad);
