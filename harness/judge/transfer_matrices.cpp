@@ -308,6 +308,15 @@ std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transf
   return matrices;
 }
 
+bool compares_pairs(const TransferMatrix& matrix) {
+  const PathClasses of_matrix(matrix);
+  std::map<PathClass, std::set<Ends>> pairs;
+  for (const TransferMatrix::Cell& cell : matrix.cells) {
+    if (cell.flow.from != cell.flow.to) pairs[of_matrix.of(cell)].insert(std::minmax(cell.flow.from, cell.flow.to));
+  }
+  return std::any_of(pairs.begin(), pairs.end(), [](const auto& kind) { return kind.second.size() > 1; });
+}
+
 std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   std::map<std::string, std::vector<const TransferMatrix*>> series;
   for (const TransferMatrix& matrix : matrices) series[matrix.name].push_back(&matrix);

@@ -28,6 +28,8 @@ std::vector<std::string> how_in_words(const Record& record, const Keys& without)
 /// For these records, all of them transfers.
 std::vector<TransferMatrix> matrices_of(const std::vector<const Record*>& transfers);
 
+/// Whether it has pairs of ends with the same path, which are compared.
+bool compares_pairs(const TransferMatrix& matrix);
 /// The ends and pairs that stand out, worst first: slow_link.
 std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices);
 

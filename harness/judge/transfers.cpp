@@ -130,6 +130,7 @@ Transfers transfers_of(const std::vector<Record>& records) {
     if (of_largest) made.contention.push_back(std::move(*of_largest));
   }
   made.matrices = matrices_of(transfers);
+  made.compares_links = std::any_of(made.matrices.begin(), made.matrices.end(), compares_pairs);
   made.findings = slow_links(made.matrices);
   for (Finding& finding : refused_access(records)) made.findings.push_back(std::move(finding));
   for (Finding& finding : faster_far_nodes(transfers)) made.findings.push_back(std::move(finding));

@@ -56,6 +56,7 @@ struct Transfers {
   std::vector<LinkContention> contention;
   std::vector<TransferMatrix> matrices = {};  ///< of two pairs of ends or more
   std::vector<Finding> findings = {};         ///< slow_link, peer_access, no_peer_access, node_affinity
+  bool compares_links = false;                ///< a slow link would be among them
   std::string slow = {};                      ///< these in one line, worst first, without notes; empty if none
 };
 

@@ -357,6 +357,12 @@ Evidence take_evidence(ResultFile& file, double now) {
   }
   evidence.records = std::move(file.run.records);
   evidence.analysis = std::move(file.conclusions.analysis);
+  // Another run may show what this one had nothing to compare for.
+  std::set<FindingKind> compared = std::move(file.conclusions.communication.compared);
+  if (file.conclusions.transfers.compares_links) compared.insert(FindingKind::slow_link);
+  for (const FindingType& type : kFindingTypes) {
+    if (type.found_by == FoundBy::ranks && !compared.contains(type.kind)) evidence.analysis.unseen.insert(type.kind);
+  }
   evidence.findings = std::move(file.conclusions.findings);
   for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
   if (evidence.devices.size() > 1) {
@@ -366,12 +372,6 @@ Evidence take_evidence(ResultFile& file, double now) {
       std::erase_if(evidence.findings,
                     [&](const Finding& finding) { return finding.kind == type.kind && !finding.case_name.empty(); });
       evidence.analysis.unseen.insert(type.kind);
-    }
-  }
-  // Another run of the device may show what a run alone cannot.
-  if (evidence.devices.size() == 1) {
-    for (const FindingType& type : kFindingTypes) {
-      if (type.found_by == FoundBy::ranks) evidence.analysis.unseen.insert(type.kind);
     }
   }
   if (!between_gpus(evidence.records)) evidence.analysis.unseen.insert(FindingKind::peer_access);

@@ -127,6 +127,16 @@ def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, 
     assert len(judged(tmp_path / "node7")) == 4
 
 
+@pytest.mark.parametrize("nodes, gpus, compared", [(1, 2, set()), (1, 8, {"slow_rank"}), (3, 4, {"slow_rank", "slow_host"})])
+def test_who_is_slow_is_judged_only_where_enough_was_compared(h200, save, tmp_path, nodes, gpus, compared):
+    """GPUs that were measured at once, each by itself: nothing shows the links between them."""
+    done = roofmark("accept", save(in_one_file(h200, nodes, gpus)), "--profile", sxm_profile(tmp_path, links="false"), "--json", tmp_path / "verdict.json")
+    assert done.returncode == 0, done.stdout
+    checks = [check for check in json.loads((tmp_path / "verdict.json").read_text())["checks"] if check["rule"] in ("slow_rank", "slow_host", "slow_link")]
+    assert {check["rule"] for check in checks if check["verdict"] == "PASS"} == compared
+    assert all(check["explanation"] == "no run could check for it" and not check["mandatory"] for check in checks if check["verdict"] != "PASS")
+
+
 def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_profile, tmp_path):
     profile = own_profile(0.5)
     good = save(clean(h200))

@@ -24,6 +24,8 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   made.overlaps = overlaps_of(records);
   made.slow = who_is_slow(stragglers, times, members.size(), places.hosts(), take_turns);
   made.slowest = std::move(stragglers.slowest);
+  made.compared = std::move(stragglers.compared);
+  if (members.size() > 1) made.compared.insert({FindingKind::fingerprint, FindingKind::missing_result});
   made.findings = std::move(stragglers.findings);
   for (Finding& finding : shared_cores(members)) made.findings.push_back(std::move(finding));
   for (Finding& finding : differing_fingerprints(records, places)) made.findings.push_back(std::move(finding));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
@@ -24,6 +25,8 @@ struct Communication {
   std::vector<Slowest> slowest;
   std::string slow;               ///< who_is_slow
   std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results
+  /// Of the kinds that ranks show by differing from each other (FoundBy::ranks), those for which there was enough to compare.
+  std::set<FindingKind> compared;
 };
 
 /// The derived results of a team's records, on their ceilings; pure.

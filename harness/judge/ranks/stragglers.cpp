@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "harness/judge/ranks/slow_pairs.hpp"
@@ -30,6 +31,9 @@ constexpr int kLeastOfGroup = 3;
 std::string brief(const std::string& who, const Outlier& seen) {
   return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
 }
+
+/// Fewer have no median that says which of them is slow.
+constexpr std::size_t kLeastCompared = 3;
 
 /// The slowest rank and, where hosts have several ranks, the slowest host.
 void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, const Places& places, const std::string& by,
@@ -108,6 +112,9 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     ++sizes;
     const bool largest = bytes == times.rbegin()->first;
     const std::map<int, RelativeTime> rank_scores = best_pairs(pairs);
+    made.note_compared(FindingKind::slow_rank, rank_scores.size());
+    made.note_compared(FindingKind::slow_host, node_scores.size());
+    made.note_compared(FindingKind::slow_link, pairs.size());
     const std::string where = format_bytes(static_cast<double>(bytes));
     note_slow_ends(rank_scores, largest, where, ranks);
     note_slow_ends(node_scores, largest, where, nodes);
@@ -241,6 +248,8 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
     }
     std::map<std::string, double> node_medians;
     for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
+    made.note_compared(FindingKind::slow_rank, medians.size());
+    made.note_compared(FindingKind::slow_host, node_medians.size());
     by_rank.add(medians, record);
     by_node.add(node_medians, record);
   }
@@ -274,6 +283,10 @@ std::size_t most_pairs(const auto& times) {
 }
 
 }  // namespace
+
+void Stragglers::note_compared(FindingKind kind, std::size_t subjects) {
+  if (subjects >= kLeastCompared) compared.insert(kind);
+}
 
 Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores) {
   Stragglers made;
@@ -314,8 +327,16 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   }
   // One of two is always slower.
   if (ranks == 2) return "with two ranks, the slow one cannot be told from the fast one";
-  if (hosts == 2) return "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one";
-  return "no rank, host or pair stands out";
+  std::vector<std::string_view> compared;
+  for (const auto& [kind, who] :
+       {std::pair(FindingKind::slow_rank, "rank"), {FindingKind::slow_host, "host"}, {FindingKind::slow_link, "pair"}}) {
+    if (found.compared.contains(kind)) compared.emplace_back(who);
+  }
+  if (compared.empty()) return "fewer than three ranks have results to compare, so a slow one cannot be told from a fast one";
+  const std::string_view last = compared.back();
+  compared.pop_back();
+  return fmt::format("no {}{}{} stands out{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
+                     hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "");
 }
 
 }  // namespace roofmark

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,11 @@ struct Slowest {
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
-  std::size_t not_compared = 0;   ///< pairs that are left out of relative_pair_times
+  /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
+  std::set<FindingKind> compared;
+  std::size_t not_compared = 0;  ///< pairs that are left out of relative_pair_times
+
+  void note_compared(FindingKind kind, std::size_t subjects);
 };
 
 /// share_cores: several ranks may run on one CPU core, and the times of pairs say nothing.

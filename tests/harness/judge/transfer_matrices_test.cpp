@@ -107,6 +107,18 @@ TEST(TransferMatrices, NeedTwoPairs) {
   EXPECT_THAT(transfers_of({copy_in(64, 1e-6), copy_out(64, 1e-6), copy_both(64, 2e-6)}).matrices, IsEmpty());
 }
 
+TEST(TransferMatrices, ComparePairsOfOnePathAlone) {
+  std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
+  EXPECT_TRUE(transfers_of(records).compares_links);
+  EXPECT_FALSE(transfers_of(pairs(2, [](int, int) { return 1.0; })).compares_links);
+  for (Record& record : records) {
+    const int both = std::stoi(value_of(record.shape, "from")) + std::stoi(value_of(record.shape, "to"));
+    constexpr PathKind kinds[] = {PathKind::nvlink, PathKind::pcie_switch, PathKind::system};
+    record.transfer->path->kind = kinds[both - 1];
+  }
+  EXPECT_FALSE(transfers_of(records).compares_links);
+}
+
 TEST(TransferMatrices, BothWaysAtOnceFillTwoCells) {
   const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2);
   const Transfers found =

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 
 #include "harness/judge/ranks/communication.hpp"
 #include "tests/harness/team_records.hpp"
@@ -299,6 +300,36 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
             "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });
   EXPECT_EQ(slow(records, {"A", "B", "C"}), "slow: rank 2 (C) (10.00 times the median)");
+}
+
+TEST(WhoIsSlow, NamesWhatWasCompared) {
+  const std::vector<Record> suite = {alone("copy", {1, 1.01, 0.99, 1})};
+  EXPECT_EQ(slow(suite, {"a", "a", "a", "a"}), "no rank stands out");
+  EXPECT_EQ(slow(suite, {"a", "b", "c", "d"}), "no rank or host stands out");
+  Record lost = suite.front();
+  for (const std::size_t rank : {1, 2}) lost.measurement->ranks[rank].reset();
+  EXPECT_EQ(slow({lost}, {"a", "a", "a", "a"}),
+            "fewer than three ranks have results to compare, so a slow one cannot be told from a fast one");
+}
+
+/// The kinds that nobody could be named by are not among them.
+TEST(Communication, SaysWhatWasCompared) {
+  using Kinds = std::set<FindingKind>;
+  const auto compared = [](const std::vector<Record>& records, const std::vector<std::string>& hosts) {
+    return analyze_communication(records, members(hosts)).compared;
+  };
+  const auto even = [](int, int, std::size_t) { return 1e-6; };
+  const Kinds of_two = {FindingKind::fingerprint, FindingKind::missing_result};
+  EXPECT_EQ(compared({alone("copy", {1, 2})}, {"a", "a"}), of_two);
+  EXPECT_EQ(compared(ping_pong(2, {8}, even), {"a", "a"}), of_two);
+  Kinds of_ranks = of_two;
+  of_ranks.insert(FindingKind::slow_rank);
+  EXPECT_EQ(compared({alone("copy", {1, 1.01, 0.99})}, {"a", "a", "a"}), of_ranks);
+  Kinds of_pairs = of_ranks;
+  of_pairs.insert(FindingKind::slow_link);
+  EXPECT_EQ(compared(ping_pong(4, {8}, even), {"a", "a", "a", "a"}), of_pairs);
+  of_pairs.insert(FindingKind::slow_host);
+  EXPECT_EQ(compared(ping_pong(4, {8}, even), {"a", "b", "c", "d"}), of_pairs);
 }
 
 }  // namespace
