@@ -73,14 +73,14 @@ std::optional<LinkContention> contention_of(const std::vector<const Record*>& tr
   const std::vector<Flow>& flows = together.transfer->flows;
   if (flows.size() < 2) return std::nullopt;
   LinkContention made{together.name(), {}, 0};
-  double sum = 0;
+  double slowest = 0;
   for (const Flow& flow : flows) {
     const Record* const one = alone(transfers, together, flow);
     if (!one) return std::nullopt;
     made.alone.push_back(one->name());
-    sum += 1 / seconds_of(*one);
+    slowest = std::max(slowest, seconds_of(*one));
   }
-  made.factor = static_cast<double>(flows.size()) / seconds_of(together) / sum;
+  made.factor = slowest / seconds_of(together);
   return made;
 }
 

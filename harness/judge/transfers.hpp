@@ -28,7 +28,8 @@ struct TransferSeries {
   std::optional<double> of_theoretical, of_empirical;  ///< as its Placement
 };
 
-/// Rate of several flows together / sum of the rates of each alone: 1 if they share nothing, 0.5 if two share one link.
+/// Time of the flow that is slowest alone / time of all together: 1 if they share nothing, 0.5 if two share one link, each of
+/// which fills it alone.
 struct LinkContention {
   std::string together;            ///< name of the case
   std::vector<std::string> alone;  ///< by flow

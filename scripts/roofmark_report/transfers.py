@@ -85,7 +85,7 @@ def table(result):
         ("Links", "The links that the transfer uses at the same time", False), ("How", "The other keys of the names", False),
         ("Largest", "Bytes over each link", True), ("Rate", "Rate of the largest size, over each link", True),
         ("of theor.", "Share of the links' theoretical ceiling", True), ("of roof", "Share of the measured ceiling", True),
-        ("Together / alone", "Rate of all links together / sum of the rates of each alone: 1 if they share nothing", True),
+        ("Together / alone", "Time of the flow that is slowest alone / time of all together: 1 if they share nothing", True),
         ("Latency", "Of the fit: time = latency + bytes / rate", True), ("Rate of the fit", "Rate of an infinitely long transfer", True),
         ("Half at", "The size at which half of that rate is reached: latency x rate", True),
         ("r2", "Of the fit, by relative errors", True), ("Sizes", "Number of measured sizes", True)], rows, empty=False) if rows else None

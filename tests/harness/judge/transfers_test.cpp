@@ -77,14 +77,20 @@ TEST(Transfers, OfSeveralSizesTheLargestShowsWhatLinksShare) {
 }
 
 TEST(Transfers, ASharedLinkIsSeen) {
-  // Alone 10 and 5 GB/s; together 2 x 4 GB/s: 8 / 15.
+  // Alone 10 and 5 GB/s; together 4 GB/s each.
   const Transfers found = transfers_of({copy_in(1e6, 1e-4), copy_out(1e6, 2e-4), copy_both(1e6, 2.5e-4)});
   ASSERT_THAT(found.contention, SizeIs(1));
-  EXPECT_NEAR(found.contention.front().factor, 8.0 / 15, 1e-12);
+  EXPECT_NEAR(found.contention.front().factor, 4.0 / 5, 1e-12);
+}
+
+TEST(Transfers, ANarrowerLinkIsNoContention) {
+  const Transfers found = transfers_of({copy_in(1e6, 1e-4), copy_out(1e6, 2e-4), copy_both(1e6, 2e-4)});
+  ASSERT_THAT(found.contention, SizeIs(1));
+  EXPECT_DOUBLE_EQ(found.contention.front().factor, 1);
 }
 
 TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
-  // 50 and 40 GB/s alone; both at once 30 GB/s each: 60 / 90.
+  // 50 and 40 GB/s alone; both at once 30 GB/s each.
   const Endpoint second = gpu_endpoint(1);
   Record one = copy_in(1e9, 1e9 / 50e9), other = moved("in", {{kHost, second}}, 1e9, 1e9 / 40e9);
   Record all = moved("in", {{kHost, kGpu}, {kHost, second}}, 1e9, 1e9 / 30e9);
@@ -92,7 +98,7 @@ TEST(Transfers, SeveralGpusAreHeldAgainstEachAlone) {
   all.shape.insert(all.shape.end() - 1, {"gpu", "all"});
   const Transfers found = transfers_of({one, other, all});
   ASSERT_THAT(found.contention, SizeIs(1));
-  EXPECT_NEAR(found.contention.front().factor, 60.0 / 90, 1e-12);
+  EXPECT_NEAR(found.contention.front().factor, 30.0 / 40, 1e-12);
   EXPECT_THAT(found.contention.front().alone, ElementsAre(one.name(), other.name()));
   ASSERT_THAT(found.series, SizeIs(3));
   EXPECT_THAT(found.series.back().how, ElementsAre("pinned", "gpu all", "engine"));
