@@ -311,6 +311,7 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   c.unsupported = why_unsupported(device, kernels, point, transfer, fabric);
   // A kernel that touches memory on both sides is no transfer over one link.
   if (!managed) c.transfer = transfer;
+  if (between) c.setting = point.access ? "peer access on" : "peer access off";
   if (!c.unsupported.empty()) return c;
   Notes notes = notes_of(device, point, transfer, c.work, unlike, other_links, reached);
   c.prepare = [point, kernels, reached, own, executions = c.protocol.executions, transfer = std::move(transfer),

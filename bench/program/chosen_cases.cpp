@@ -141,7 +141,7 @@ class Cases {
   std::map<std::string, std::string> about_ = {};
 };
 
-/// What cases of one group share: all but their words.
+/// What cases of one group share beside the machine's setting: all but their words.
 CaseName sizes_of(const CaseName& name) {
   CaseName sizes = name;
   std::erase_if(sizes.shape, [](const auto& entry) { return !is_number(entry.second); });
@@ -166,7 +166,7 @@ void choose(Lists& lists, const Listing& listing, const std::vector<std::string>
   std::set<std::string> chosen;
   for (const std::string& pattern : patterns) {
     std::vector<Group> groups;
-    std::map<CaseName, std::size_t> group_of;
+    std::map<std::pair<CaseName, std::string>, std::size_t> group_of;
     std::string at_fault;  // of several names
     try {
       const std::vector<CaseName> names = names_of_pattern(pattern);
@@ -174,7 +174,7 @@ void choose(Lists& lists, const Listing& listing, const std::vector<std::string>
         at_fault = names.size() > 1 ? name.name() + ": " : "";
         for (Case& c : cases.of(name, lists.about)) {
           if (!chosen.insert(c.name()).second) continue;  // rounded to the same size as another
-          const auto [at, is_new] = group_of.emplace(sizes_of(c), groups.size());
+          const auto [at, is_new] = group_of.emplace(std::pair(sizes_of(c), c.setting), groups.size());
           if (is_new) groups.emplace_back();
           groups[at->second].cases.push_back(std::move(c));
         }

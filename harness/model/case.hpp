@@ -36,6 +36,8 @@ struct Case : CaseName {
   std::optional<Message> message;
   std::optional<OverlapRole> overlap;
   std::optional<Transfer> transfer;
+  /// Of the machine, from prepare on: "peer access off". Empty: any. Cases with different settings are of different groups.
+  std::string setting;
   /// Why this kind of device does not support it; empty if it does.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;

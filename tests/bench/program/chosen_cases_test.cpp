@@ -184,6 +184,14 @@ TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
   EXPECT_THAT(groups[2].cases, SizeIs(4));
 }
 
+TEST(ChosenCases, CasesWithAndWithoutPeerAccessAreNotPreparedTogether) {
+  const Fabric gpus = made_up_gpus(2);
+  const std::vector<Group> groups =
+      chosen({.device = h200(), .fabric = &gpus}, {"transfer/peer/int8/bytes:1M/from:0/to:1/access:on,off"});
+  ASSERT_THAT(groups, SizeIs(2));
+  for (const Group& group : groups) EXPECT_THAT(group.cases, SizeIs(1));
+}
+
 TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   const DeviceInfo device = h200();
   const Listing listing{device};
