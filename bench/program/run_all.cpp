@@ -138,6 +138,10 @@ class AllDevices {
   AllDevices(const std::vector<std::string>& ids, const RunOptions& options)
       : ids_(ids), options_(options), folder_(make_folder(options.out)), style_(style_of(options)) {
     if (!options.out_file.empty()) check_writable(options.out_file);
+    // Those of an earlier run, which ended before it merged them, are not this run's.
+    for (const std::string& id : ids_) {
+      for (const char* how : {kAlone, kTogether}) check_unused(place(how, id));
+    }
   }
 
   /// False when the rest has no sense.

@@ -15,6 +15,13 @@ namespace roofmark {
 
 namespace fs = std::filesystem;
 
+void check_unused(const fs::path& folder) {
+  for (const char* file : {"result.json", "result.jsonl"}) {
+    if (fs::exists(folder / file))
+      throw UsageError(fmt::format("{} already has a {}: choose another --out", folder.string(), file));
+  }
+}
+
 fs::path make_folder(const std::string& wanted) {
   // Says whether the folder is new.
   const auto create = [](const fs::path& folder) {
@@ -32,10 +39,7 @@ fs::path make_folder(const std::string& wanted) {
     for (int i = 2; !create(folder); ++i) folder = parent / fmt::format("{}-{}", time, i);
     return folder;
   }
-  for (const char* file : {"result.json", "result.jsonl"}) {
-    if (fs::exists(fs::path(wanted) / file))
-      throw UsageError(fmt::format("{} already has a {}: choose another --out", wanted, file));
-  }
+  check_unused(wanted);
   create(wanted);
   return wanted;
 }

@@ -745,6 +745,19 @@ def test_the_smoke_suite_takes_its_time_once_on_however_many_gpus(tmp_path):
     assert len(Run(done, tmp_path / "out").result["team"]) == 2
 
 
+def test_a_run_that_was_killed_before_it_merged_is_not_merged_by_the_next(tmp_path):
+    def measure(*arguments):
+        return roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--filter", "^stream/", "--out", tmp_path / "out",
+                        *arguments, GPUMODEL_DEVICES="2")
+
+    assert measure().returncode == 0
+    for path in (tmp_path / "out").glob("result.*"):
+        path.unlink()
+    again = measure("--data", "zeros")
+    assert again.returncode == 2 and "choose another --out" in again.stderr
+    assert not (tmp_path / "out" / "result.json").exists() and "good: " not in again.stdout
+
+
 def test_two_gpus_of_which_one_has_faults(tmp_path):
     """A wrong triad and a slow copy on the second GPU; the first one and what both do together are healthy."""
     copy = "stream_kernelILNS_8StreamOpE2Ef"
