@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,6 +176,18 @@ std::string why_other_links(const Transfer& transfer, const Fabric& fabric, cons
   return {};
 }
 
+/// The pairs of GPUs between which these flows are and that have no access to each other's memory.
+std::vector<RefusedAccess> refused_access(const std::vector<Flow>& flows, const Fabric& fabric) {
+  std::set<std::pair<Endpoint, Endpoint>> pairs;
+  for (const Flow& flow : flows) pairs.insert(std::minmax(flow.from, flow.to));
+  std::vector<RefusedAccess> refused;
+  for (const auto& [one, other] : pairs) {
+    const PeerPath path = fabric.local->path(one.number, other.number);
+    if (!path.refusal.empty()) refused.push_back({one, other, path.refusal, path.by_design});
+  }
+  return refused;
+}
+
 /// Where the host's memory of a transfer with one GPU lies; absent where that GPU's own node is unknown, or where this process
 /// may not use its memory and the kernel places what is near.
 std::optional<HostNode> host_node_of(const DeviceInfo& device, const TransferPoint& point, const Fabric* fabric) {
@@ -277,7 +290,11 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   const std::size_t bytes = point.of_memory ? half_of(*point.of_memory, device.memory_bytes) : point.bytes;
   const bool between = is_between_gpus(point.op), by_peer_links = between && point.access;
   Transfer transfer{.bytes = bytes, .flows = flows_of(point, own, gpus), .staged = between && !by_peer_links};
-  if (reached && is_of_pair(point.op)) transfer.path = reached->local->path(point.from, point.to);
+  if (reached && is_of_pair(point.op)) {
+    transfer.path = reached->local->path(point.from, point.to);
+  } else if (reached && between) {
+    transfer.refused = refused_access(transfer.flows, *reached);
+  }
   transfer.host_node = host_node_of(device, point, reached);
   const RankInfo* const unlike = unlike_gpu(transfer, reached, by_peer_links);
   const std::string other_links = reached && by_peer_links ? why_other_links(transfer, *reached, device) : std::string();

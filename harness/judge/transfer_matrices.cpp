@@ -342,6 +342,16 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   return findings;
 }
 
+namespace {
+
+std::vector<RefusedAccess> refused_in(const Transfer& transfer) {
+  if (!transfer.path || transfer.path->refusal.empty()) return transfer.refused;
+  const auto [one, other] = *ends_of(transfer);
+  return {{one, other, transfer.path->refusal, transfer.path->by_design}};
+}
+
+}  // namespace
+
 std::vector<Finding> refused_access(const std::vector<Record>& records) {
   struct Refused {
     bool by_design = true;
@@ -350,13 +360,15 @@ std::vector<Finding> refused_access(const std::vector<Record>& records) {
   };
   std::map<std::string, Refused> by_reason;
   for (const Record& record : records) {
-    if (!record.transfer || record.sets_ceiling || !record.transfer->path || record.transfer->path->refusal.empty()) continue;
-    Refused& refused = by_reason[record.transfer->path->refusal];
-    refused.by_design &= record.transfer->path->by_design;
-    refused.pairs.insert(*ends_of(*record.transfer));
-    if (record.status != Status::ok) continue;
-    const auto bytes = static_cast<double>(record.transfer->bytes);
-    refused.staged[record.transfer->bytes].push_back(bytes / record.measurement->summary.median);
+    if (!record.transfer || record.sets_ceiling) continue;
+    for (const RefusedAccess& pair : refused_in(*record.transfer)) {
+      Refused& refused = by_reason[pair.reason];
+      refused.by_design &= pair.by_design;
+      refused.pairs.emplace(pair.one, pair.other);
+      if (record.status != Status::ok || !record.transfer->path) continue;
+      const auto bytes = static_cast<double>(record.transfer->bytes);
+      refused.staged[record.transfer->bytes].push_back(bytes / record.measurement->summary.median);
+    }
   }
   std::vector<Finding> findings;
   for (const auto& [reason, refused] : by_reason) {

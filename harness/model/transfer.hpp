@@ -39,6 +39,15 @@ struct Flow {
   friend bool operator==(const Flow&, const Flow&) = default;
 };
 
+/// Two GPUs without access to each other's memory (PeerPath).
+struct RefusedAccess {
+  Endpoint one, other;
+  std::string reason;
+  bool by_design = false;
+
+  friend bool operator==(const RefusedAccess&, const RefusedAccess&) = default;
+};
+
 /// A NUMA node, and how far its memory is from the GPU's own node, by the firmware's table; kOwn: it is the GPU's own.
 struct HostNode {
   static constexpr int kOwn = 10;
@@ -54,6 +63,8 @@ struct Transfer {
   std::optional<PeerPath> path = {};  ///< where all flows are between the same two GPUs
   /// Of the host's memory, where all flows are between it and one GPU; absent if the GPU's own node is unknown.
   std::optional<HostNode> host_node = {};
+  /// Of flows between more GPUs the pairs without access; that of a pair is in `path`.
+  std::vector<RefusedAccess> refused = {};
   bool one_model = true;  ///< no GPU is another model than the device under measurement
   /// Between GPUs without access to each other's memory: the driver copies to the host's memory, and from there.
   bool staged = false;

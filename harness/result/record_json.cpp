@@ -102,6 +102,13 @@ Transfer transfer_from_json(const JsonText::View& json) {
     get(given, "refusal", path.refusal);
     path.by_design = given.value("by_design", false);
   }
+  if (json.contains("refused")) {
+    json.at("refused").for_each([&](const JsonText::View& pair) {
+      const auto end = [&](const char* key) { return parse_endpoint(pair.at(key).get<std::string>()); };
+      const bool by_design = pair.value("by_design", false);
+      transfer.refused.push_back({end("one"), end("other"), pair.at("reason").get<std::string>(), by_design});
+    });
+  }
   return transfer;
 }
 
@@ -112,6 +119,11 @@ Json to_json(const Transfer& transfer) {
   if (transfer.staged) json["staged"] = true;
   if (const auto& node = transfer.host_node) json["host_node"] = {{"number", node->number}, {"distance", node->distance}};
   if (transfer.path) json["path"] = to_json(*transfer.path);
+  for (const RefusedAccess& pair : transfer.refused) {
+    Json& entry =
+        json["refused"].emplace_back(Json{{"one", name(pair.one)}, {"other", name(pair.other)}, {"reason", pair.reason}});
+    if (pair.by_design) entry["by_design"] = true;
+  }
   return json;
 }
 

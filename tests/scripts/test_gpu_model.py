@@ -271,10 +271,10 @@ def test_three_gpus_have_a_matrix_of_their_links(tmp_path):
 
 
 def test_refused_access_is_measured_through_the_host_and_said(tmp_path):
-    found = run_to(tmp_path / "out", suite="baseline", cases=r"^transfer/peer/int8/bytes:1048576/from:0/to:1/",
+    found = run_to(tmp_path / "out", suite="baseline", cases=r"^transfer/(peer/int8/bytes:1048576/from:0/to:1/|peer_round/.*/round:1/)",
                    GPUMODEL_PEER_ACCESS="0", **PEERS)
     finding, = found.findings("peer_access")  # NVLinks are up: no design forbids it
-    assert finding["text"].startswith("GPU 0 and GPU 1 have no access to each other's memory (the chipset does not support it)")
+    assert finding["text"].startswith("GPU 0 and GPU 1, and 1 more pair, have no access to each other's memory (the chipset does not support it)")
     refused = found.record("transfer/peer/int8/bytes:1048576/from:0/to:1/access:on/impl:copy_engine_read/cache:warm")
     assert refused["status"] == "unsupported"
     assert refused["reason"] == "cuda:0 and cuda:1 have no access to each other's memory: the chipset does not support it"

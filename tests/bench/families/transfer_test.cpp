@@ -450,6 +450,24 @@ TEST(PeerTransfer, EveryTransferOfRefusedPairsHasAWayThroughTheHost) {
   }
 }
 
+/// One GPU that reaches no other is not among the pair that quick measures by itself.
+TEST(PeerTransfer, QuickKnowsOfAGpuWithoutAccess) {
+  Fabric fabric = made_up_gpus(8);
+  fabric.local->path = [](int one, int other) {
+    return PeerPath{PathKind::nvlink, 18, one == 5 || other == 5 ? "a setting of the driver disables it" : ""};
+  };
+  std::set<std::string> rounds;
+  for (const Case& c : of_gpus(fabric, SuiteName::quick)) {
+    if (c.operation != "peer_round") continue;
+    rounds.insert(value_of(c.shape, "access"));
+    ASSERT_THAT(c.transfer->refused, SizeIs(1));
+    const RefusedAccess& pair = c.transfer->refused.front();
+    EXPECT_TRUE(pair.one == gpu_endpoint(5) || pair.other == gpu_endpoint(5));
+    EXPECT_EQ(pair.reason, "a setting of the driver disables it");
+  }
+  EXPECT_THAT(rounds, ElementsAre("off", "on"));
+}
+
 TEST(PeerTransfer, StagedCopiesDemandTheLinksToTheHost) {
   const Fabric fabric = made_up_gpus(2, "no");
   for (const Case& c : of_gpus(fabric, SuiteName::quick)) {

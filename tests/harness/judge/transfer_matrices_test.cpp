@@ -362,6 +362,18 @@ TEST(TransferMatrices, RefusedAccessIsSaidWithItsReasonAndItsPrice) {
   EXPECT_EQ(found.slow, "GPUs have no access to each other's memory");
 }
 
+TEST(TransferMatrices, RefusedAccessIsSeenInTransfersBetweenMoreGpusToo) {
+  Record round = moved("round", {{gpu_endpoint(0), gpu_endpoint(1)}, {gpu_endpoint(2), gpu_endpoint(3)}}, kLarge, 1e-2);
+  round.transfer->refused = {{gpu_endpoint(2), gpu_endpoint(3), "a setting of the driver disables it"}};
+  const Transfers found = transfers_of({round});
+  ASSERT_THAT(found.findings, SizeIs(1));
+  EXPECT_EQ(found.findings.front().kind, FindingKind::peer_access);
+  EXPECT_EQ(
+      found.findings.front().text,
+      "GPU 2 and GPU 3 have no access to each other's memory (a setting of the driver disables it): copies between them go "
+      "through host memory");
+}
+
 TEST(TransferMatrices, AccessThatTheMachineDoesNotOfferIsSaidAndPutsNothingInDoubt) {
   std::vector<Record> records = pairs(3, [](int, int) { return 1.0; });
   for (Record& record : records) {

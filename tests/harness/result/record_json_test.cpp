@@ -95,6 +95,8 @@ TEST(RecordJson, ATransferIsReadAsItWasWritten) {
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->staged);
   record.transfer->staged = true;
   EXPECT_TRUE(record_from_json(JsonText(to_json(record).dump()).root()).transfer->staged);
+  record.transfer->refused = {{gpu_endpoint(0), gpu_endpoint(1), "no"}, {gpu_endpoint(2), gpu_endpoint(3), "never", true}};
+  EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).transfer->refused, record.transfer->refused);
 }
 
 TEST(RecordJson, ABackgroundIsReadAsItWasWritten) {
