@@ -34,8 +34,9 @@ int recover(const std::string& result_or_folder, const std::string& out) {
   const fs::path given = result_or_folder;
   const fs::path journal = fs::is_directory(given) ? given / "result.jsonl" : fs::path(given).replace_extension(".jsonl");
   if (!fs::exists(journal)) {
-    throw ReadError(fs::exists(given) ? fmt::format("no journal {}", journal.string())
-                                      : fmt::format("no file or folder {}", result_or_folder));
+    throw ReadError(fs::exists(given)
+                        ? fmt::format("no journal {}{}", journal.string(), fs::is_directory(given) ? results_below(given) : "")
+                        : fmt::format("no file or folder {}", result_or_folder));
   }
   int skipped = 0;
   Run run = read_journal(journal, skipped);

@@ -4,12 +4,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "harness/result/json_text.hpp"
 
@@ -133,6 +137,20 @@ std::filesystem::path real_path(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
   return error ? path : found;
+}
+
+std::string results_below(const std::filesystem::path& folder) {
+  constexpr std::size_t kNamed = 8;
+  std::set<std::string> below;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::recursive_directory_iterator(folder, std::filesystem::directory_options::skip_permission_denied)) {
+    if (entry.path().filename() == "result.jsonl")
+      below.insert(std::filesystem::relative(entry.path().parent_path(), folder).string());
+  }
+  if (below.empty()) return {};
+  const auto end = std::next(below.begin(), static_cast<std::ptrdiff_t>(std::min(below.size(), kNamed)));
+  const std::string more = below.size() > kNamed ? fmt::format(" and {} more", below.size() - kNamed) : "";
+  return fmt::format("; below it: {}{}", fmt::join(below.begin(), end, ", "), more);
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {

@@ -71,6 +71,10 @@ int read_lines(const std::filesystem::path& path, const std::function<bool(const
 /// ReadError when there is no file, no header, or another schema version.
 Run read_journal(const std::filesystem::path& path, int& skipped);
 
+/// Where to look for results instead of in this folder, to end a message: "; below it: alone/cuda-0, alone/cuda-1", the folders
+/// with a journal. Empty: nowhere.
+std::string results_below(const std::filesystem::path& folder);
+
 /// Where the links in a path lead; the path itself where that cannot be found out.
 std::filesystem::path real_path(const std::filesystem::path& path);
 

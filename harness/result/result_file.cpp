@@ -280,7 +280,13 @@ void write_run(const fs::path& folder, const Run& run, const Conclusions& conclu
 }
 
 ResultFile read_result(const fs::path& file_or_folder) {
-  const fs::path path = fs::is_directory(file_or_folder) ? file_or_folder / "result.json" : file_or_folder;
+  const bool is_folder = fs::is_directory(file_or_folder);
+  const fs::path path = is_folder ? file_or_folder / "result.json" : file_or_folder;
+  if (is_folder && !fs::exists(path)) {
+    const std::string back =
+        fs::exists(fs::path(path).replace_extension(".jsonl")) ? way_back(path) : results_below(file_or_folder);
+    throw ReadError(fmt::format("no result {}{}", path.string(), back));
+  }
   try {
     return read(path);
   } catch (const nlohmann::json::exception& error) {

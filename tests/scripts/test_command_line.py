@@ -549,6 +549,17 @@ def test_list_says_first_what_it_lists_and_last_what_measures_it():
     assert "`roofmark run` with the same flags" in listed[-1]
 
 
+def test_of_a_run_on_all_gpus_that_was_cut_off_the_results_of_the_single_ones_are_named(tmp_path):
+    for gpu in range(10):
+        (tmp_path / "node7" / "alone" / f"cuda-{gpu}").mkdir(parents=True)
+        (tmp_path / "node7" / "alone" / f"cuda-{gpu}" / "result.jsonl").touch()
+    below = f"below it: {', '.join(f'alone/cuda-{gpu}' for gpu in range(8))} and 2 more\n"
+    for command, missing in (("show", "no result {}.json"), ("recover", "no journal {}.jsonl")):
+        done = roofmark(command, tmp_path / "node7")
+        assert_one_line(done, 2)
+        assert done.stderr == f"roofmark: {missing.format(tmp_path / 'node7' / 'result')}; {below}"
+
+
 def test_recovering_what_is_not_there_names_what_was_typed(tmp_path):
     (tmp_path / "out").mkdir()
     for given, said in ((tmp_path / "out.json", f"no file or folder {tmp_path / 'out.json'}"), (tmp_path / "nothing", f"no file or folder {tmp_path / 'nothing'}"),
