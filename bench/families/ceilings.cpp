@@ -14,6 +14,7 @@
 #include "bench/families/gemm.hpp"
 #include "bench/families/stream.hpp"
 #include "bench/families/transfer.hpp"
+#include "bench/families/transfer_links.hpp"
 #include "bench/support/case_list.hpp"
 #include "harness/model/units.hpp"
 
@@ -320,26 +321,30 @@ class Lister {
     return c;
   }
 
-  /// From and to the GPU of the same model that the most links or, of PCIe, the fewest bridges lead to, by reads and by writes.
-  /// Where these are not all of the NVLinks that lead to GPUs of this process, from and to all such GPUs at once.
+  /// From and to the GPU of the same model that the most links or, of PCIe, the fewest bridges lead to, by reads and by writes;
+  /// one whose links differ from the device's only where there is no other. Where these are not all of the NVLinks that lead to
+  /// GPUs of this process, from and to all such GPUs at once.
   void peer_links(std::size_t bytes) {
     const int gpus = transfer::gpus_within_reach(listing_.fabric);
     std::vector<int> by_nvlink;
     std::optional<int> best;
-    std::pair<int, int> best_path;
+    std::tuple<int, bool, int> best_path;
     for (int gpu = 1; gpu < gpus; ++gpu) {
-      if (listing_.fabric->members.at(static_cast<std::size_t>(gpu)).device_name != device_.name) continue;
+      const RankInfo& member = listing_.fabric->members.at(static_cast<std::size_t>(gpu));
+      if (member.device_name != device_.name) continue;
       const PeerPath path = listing_.fabric->local->path(0, gpu);
       if (!path.refusal.empty()) continue;
       if (path.nvlinks > 0) by_nvlink.push_back(gpu);
-      const std::pair rank(path.nvlinks, -static_cast<int>(path.kind.value_or(PathKind::system)));
+      const std::tuple rank(path.nvlinks, transfer::has_peer_links_of_first(member, *listing_.fabric),
+                            -static_cast<int>(path.kind.value_or(PathKind::system)));
       if (best && rank <= best_path) continue;
       best = gpu;
       best_path = rank;
     }
     if (!best) return;
     const int all = nvlinks_to_others(*listing_.fabric, device_).value_or(device_.gpu.nvlink_links.value_or(0));
-    const bool partly = best_path.first > 0 && best_path.first < all && by_nvlink.size() > 1;
+    const int most = std::get<0>(best_path);
+    const bool partly = most > 0 && most < all && by_nvlink.size() > 1;
     const double amount = static_cast<double>(bytes) * (partly ? static_cast<double>(by_nvlink.size()) : 1);
     TransferPoint in{.op = partly ? TransferOp::all_to_one : TransferOp::peer, .bytes = bytes, .from = *best, .to = 0};
     TransferPoint out{.op = partly ? TransferOp::one_to_all : TransferOp::peer, .bytes = bytes, .from = 0, .to = *best};

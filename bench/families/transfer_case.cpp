@@ -147,8 +147,7 @@ const RankInfo* unlike_gpu(const Transfer& transfer, const Fabric* fabric, bool 
   const RankInfo& own = fabric->members.front();
   for (const auto& [gpu, arrays] : arrays_by_gpu(transfer)) {
     const RankInfo& member = fabric->members.at(static_cast<std::size_t>(gpu));
-    const bool has_other_links = by_peer_links ? std::pair(member.nvlinks, member.nvlink_bytes_per_second) !=
-                                                     std::pair(own.nvlinks, own.nvlink_bytes_per_second)
+    const bool has_other_links = by_peer_links ? !has_peer_links_of_first(member, *fabric)
                                                : member.pcie_bytes_per_second != own.pcie_bytes_per_second ||
                                                      member.host_bytes_per_second != own.host_bytes_per_second;
     if (is_other_model(member, *fabric) || has_other_links) return &member;

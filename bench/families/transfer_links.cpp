@@ -47,6 +47,12 @@ std::optional<int> fewest_nvlinks(const Transfer& transfer, const Fabric& fabric
   return fewest;
 }
 
+bool has_peer_links_of_first(const RankInfo& member, const Fabric& fabric) {
+  const RankInfo& first = fabric.members.front();
+  if (!first_has_nvlink(fabric)) return member.pcie_bytes_per_second == first.pcie_bytes_per_second;
+  return member.nvlinks == first.nvlinks && member.nvlink_bytes_per_second == first.nvlink_bytes_per_second;
+}
+
 void take_part_of_links(Phase& demands, const Transfer& transfer, const Fabric& fabric, const DeviceInfo& device) {
   const std::optional<int> all = nvlinks_to_others(fabric, device), here = fewest_nvlinks(transfer, fabric);
   if (all && here && *here < *all) {

@@ -562,6 +562,22 @@ TEST(PeerTransfer, AGpuWithLinksOfAnotherRateHasNoRoofAndIsCompared) {
   }
 }
 
+TEST(PeerTransfer, AGpuInANarrowerSlotHasNoRoofAmongPeersOverPcie) {
+  for (const std::size_t narrow : {0, 2}) {
+    Fabric fabric = made_up_gpus(4);
+    fabric.local->path = [](int, int) { return PeerPath{PathKind::system}; };
+    for (RankInfo& member : fabric.members) member.pcie_bytes_per_second = 63e9;
+    fabric.members[narrow].pcie_bytes_per_second = 31.5e9;
+    for (const Case& c : of_gpus(fabric, SuiteName::baseline)) {
+      if (c.operation != "peer" || c.transfer->staged) continue;
+      const Flow& flow = c.transfer->flows.front();
+      // The ceilings are those of the first.
+      const bool unlike = narrow == 0 || flow.from == gpu_endpoint(2) || flow.to == gpu_endpoint(2);
+      EXPECT_EQ(c.work.phases.empty(), unlike) << c.name();
+    }
+  }
+}
+
 TEST(PeerTransfer, AGpuWithAnotherNumberOfNvlinksHasNoRoofAmongPeers) {
   Fabric fabric = made_up_gpus(3);
   for (RankInfo& member : fabric.members) member.nvlinks = member.rank == 2 ? 2 : 4;  // of a rate that no table has
@@ -653,6 +669,20 @@ TEST(PeerTransfer, CeilingsAreProbedByReadsAndWritesOfTheNearestGpuOfTheModel) {
     }
   }
   EXPECT_THAT(probes, ElementsAre("03copy_engine_read", "03copy_engine_write", "30copy_engine_read", "30copy_engine_write"));
+}
+
+TEST(PeerTransfer, AGpuInANarrowerSlotSetsNoCeilingOfThePeers) {
+  if (!&cuda::ceilings) GTEST_SKIP() << "this build has no CUDA kernels";
+  Fabric fabric = made_up_gpus(3);
+  fabric.local->path = [](int, int other) { return PeerPath{other == 1 ? PathKind::pcie_switch : PathKind::system}; };
+  for (RankInfo& member : fabric.members) member.pcie_bytes_per_second = member.rank == 1 ? 31.5e9 : 63e9;
+  for (const Group& group : ceilings::list({.device = h200(), .suite = SuiteName::quick, .fabric = &fabric})) {
+    for (const Case& c : group.cases) {
+      if (c.operation != "peer") continue;
+      EXPECT_EQ(value_of(c.shape, "from") + value_of(c.shape, "to"),
+                c.sets_ceiling->resource == resource::peer_in ? "20" : "02");
+    }
+  }
 }
 
 TEST(PeerTransfer, TheProbeUsesAllNvlinksThatLeadToGpusOfTheProcess) {
