@@ -140,12 +140,15 @@ std::filesystem::path real_path(const std::filesystem::path& path) {
 }
 
 std::string results_below(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
   constexpr std::size_t kNamed = 8;
+  constexpr int kDepth = 2;  // of alone/cuda-0/result.jsonl; a folder of anything else may be a whole disk
   std::set<std::string> below;
-  for (const std::filesystem::directory_entry& entry :
-       std::filesystem::recursive_directory_iterator(folder, std::filesystem::directory_options::skip_permission_denied)) {
-    if (entry.path().filename() == "result.jsonl")
-      below.insert(std::filesystem::relative(entry.path().parent_path(), folder).string());
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (entry.depth() == kDepth) entry.disable_recursion_pending();
+    if (entry->path().filename() == "result.jsonl") below.insert(fs::relative(entry->path().parent_path(), folder).string());
   }
   if (below.empty()) return {};
   const auto end = std::next(below.begin(), static_cast<std::ptrdiff_t>(std::min(below.size(), kNamed)));
