@@ -147,8 +147,15 @@ class AllDevices {
   /// False when the rest has no sense.
   bool measure_alone() {
     for (const std::string& id : ids_) {
+      const int before = status_;
       say(id + " alone");
       wait({spawn(id, kAlone, {}, options_.quiet || !options_.format.empty())}, {place(kAlone, id)});
+      if (status_ == kUsage && id != ids_.front()) {
+        say(fmt::format("only {} has such cases, which use several GPUs: {}", ids_.front(),
+                        (place(kAlone, ids_.front()) / "result.json").string()));
+        status_ = before;
+        return false;
+      }
       if (status_ == kInterrupted || status_ == kUsage) return false;
       alone_.push_back(recorded_in(place(kAlone, id)));
     }

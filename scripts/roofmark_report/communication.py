@@ -23,6 +23,11 @@ def is_collective(entry):
     return concerns(entry) and "overlap" not in record and record["message"].get("pattern") != "pairs"
 
 
+def name_of(record):
+    """all_reduce; sustained/all_reduce."""
+    return "/".join(word for word in (record["family"], record.get("operation")) if word)
+
+
 def bandwidth(record):
     """Seconds of one trip, algbw and busbw."""
     message = record["message"]
@@ -78,11 +83,11 @@ def busbw(result):
              bandwidth(e["roofmark"])[2] > 0]
     if not drawn:
         return None
-    ops = list(dict.fromkeys(e["roofmark"]["family"] for e in drawn))
+    ops = list(dict.fromkeys(name_of(e["roofmark"]) for e in drawn))
     teams = {}
     for entry in sorted(drawn, key=lambda e: e["roofmark"]["message"]["bytes"]):
         record = entry["roofmark"]
-        key = (record["family"], record["message"].get("reduction", ""), record["message"].get("place", ""))
+        key = (name_of(record), record["message"].get("reduction", ""), record["message"].get("place", ""))
         teams.setdefault(team_of(record), {}).setdefault(key, []).append(entry)
     order = sorted(teams, key=lambda team: (len(teams[team]), sum(map(len, teams[team].values()))), reverse=True)
     sizes = [e["roofmark"]["message"]["bytes"] for e in drawn]
@@ -281,7 +286,7 @@ def collectives(result):
         if not is_collective(entry) or record["status"] not in ("ok", "wrong") or record["pass"] == 2:
             continue
         call = tuple(pair for pair in record["shape"].items() if pair[0] != "place")
-        lines = tables.setdefault(f"{record['family']}/{record['type']}/impl:{record['shape'].get('impl', '')}", {})
+        lines = tables.setdefault(f"{name_of(record)}/{record['type']}/impl:{record['shape'].get('impl', '')}", {})
         lines.setdefault(call, {})["in" if record["message"].get("place") == "in" else "out"] = entry
     made = []
     for title, lines in tables.items():

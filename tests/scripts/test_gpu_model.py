@@ -758,6 +758,15 @@ def test_a_run_that_was_killed_before_it_merged_is_not_merged_by_the_next(tmp_pa
     assert not (tmp_path / "out" / "result.json").exists() and "good: " not in again.stdout
 
 
+def test_cases_that_use_several_gpus_are_measured_by_the_first_one(tmp_path):
+    done = roofmark("run", "--device", "all", "--suite", "baseline", "--max-seconds", "0.001", "--filter", "^transfer/peer/int8/bytes:1048576/from",
+                    "--out", tmp_path / "out", GPUMODEL_DEVICES="2", GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
+    assert done.returncode == 0, done.stderr
+    result = tmp_path / "out/alone/cuda-0/result.json"
+    assert done.stdout.splitlines()[-1] == f"only cuda:0 has such cases, which use several GPUs: {result}"
+    assert reader.load(result)[0]["verdict"]["level"] == "good" and not (tmp_path / "out/result.json").exists()
+
+
 def test_two_gpus_of_which_one_has_faults(tmp_path):
     """A wrong triad and a slow copy on the second GPU; the first one and what both do together are healthy."""
     copy = "stream_kernelILNS_8StreamOpE2Ef"

@@ -44,6 +44,14 @@ def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):
     assert 4.5e11 < best < 4.9e11  # NVLS, above the wire
 
 
+def test_collectives_that_last_are_told_apart(cluster):
+    for entry in cluster["benchmarks"]:
+        if communication.is_collective(entry):
+            entry["roofmark"] |= {"family": "sustained", "operation": entry["roofmark"]["family"]}
+    assert {t["name"] for t in communication.busbw(cluster)["data"]} >= {"sustained/all_reduce", "sustained/all_to_all"}
+    assert {"sustained/all_reduce/bf16/impl:nccl", "sustained/all_to_all/fp32/impl:nccl"} <= {title for title, _, _ in communication.collectives(cluster)}
+
+
 def test_collectives_have_the_words_of_nccl_tests(cluster):
     tables = {title: (columns, rows) for title, columns, rows in communication.collectives(cluster)}
     columns, rows = tables["all_reduce/bf16/impl:nccl"]

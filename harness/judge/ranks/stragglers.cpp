@@ -300,7 +300,7 @@ Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& ti
 
 std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts,
                         bool share_cores) {
-  if (ranks < 2) return "one rank has no link and no peer to compare with: start more ranks (mpirun -np 2)";
+  if (ranks < 2) return "one rank has no link and no peer to compare with";
   if (!found.findings.empty()) {
     constexpr std::size_t kNamed = 5;  // the findings have all
     std::vector<std::string> names;
