@@ -49,3 +49,9 @@ def slower(result, begin, times):
             if key in entry["roofmark"]["placement"]:
                 entry["roofmark"]["placement"][key] /= times
     return result
+
+
+def assert_one_line(done):
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert done.stderr.startswith("roofmark: ") and done.stderr.count("\n") == 1, done.stderr

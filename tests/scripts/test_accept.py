@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
-"""`roofmark accept` and `roofmark profile` on made-up results: verdicts, exit statuses, one clear line on bad input."""
+"""`roofmark accept` on made-up results: verdicts, exit statuses, one clear line on bad input."""
 import copy
 import hashlib
 import json
@@ -14,15 +14,9 @@ from pathlib import Path
 import pytest
 import result_maker
 from make_delivery import clean, in_one_file
-from shipped_profiles import PROFILES, ROOFMARK, roofmark, slower, sxm_profile, verdicts
+from shipped_profiles import PROFILES, ROOFMARK, assert_one_line, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
-
-
-def assert_one_line(done):
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    assert done.stdout == ""
-    assert done.stderr.startswith("roofmark: ") and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own_profile, tmp_path):
@@ -311,78 +305,6 @@ def test_accept_ends_with_the_verdict_and_the_next_step(h200, save, own_profile)
         assert said[0].startswith("Profile ") and said[-2].startswith(verdict) and step in said[-1]
 
 
-def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
-    shown = roofmark("profile", "show", "cpu", "--device", "cpu").stdout
-    assert "\nLimits on " in shown and " (cpu):\n" in shown
-    product = shown[shown.index("\nproduct_fp32\n"):shown.index("\nproduct_fp64\n")]
-    assert "limit   of_empirical >= 40.0 %, per GPU" in product and "is      share of the ceiling measured in the same run" in product
-    assert "(1 of the suite quick)" in product
-    done = roofmark("profile", "show", "cpu", "--device", "gpu")
-    assert_one_line(done)
-
-
-@pytest.mark.parametrize(
-    "keys, what",
-    [
-        ({"cases": "^gemm/fp7/"}, "no case of the suite quick on NVIDIA H200 matches '^gemm/fp7/'"),
-        ({"least": 1.2}, "above the ceiling"),
-        ({"least": 0.3, "published": 0.8}, "below half the slowest published figure"),
-        ({"published": None}, "has no `published`"),
-        ({"quantity": "rate", "least": 2e15, "published": 7.9e14, "source": "s"}, "above the ceiling"),
-        ({"quantity": "rate", "least": 7.9e11, "published": 7.9e14, "source": "s"}, "every value passes"),
-        # Whatever is said to be published: a limit in circulation is 1000 times too low.
-        ({"quantity": "rate", "least": 7.9e11, "published": 7.9e11, "source": "s", "mandatory": False}, "is below 5 % of the ceiling, 1.07 PFLOP/s: every value passes"),
-        ({"least": 0.04, "published": 0.04, "mandatory": False}, "is below 5 % of the largest share, 1: every value passes"),
-        ({"quantity": "cv", "least": None, "most": 1.0}, "most = 1: every value passes"),
-        ({"quantity": "cv", "least": None, "most": -0.1}, "most = -0.1: no value passes"),
-        ({"quantity": "seconds", "least": None, "most": 1.0, "published": 0.001, "source": "s"}, "most = 1 is above 2 times the published figure, 0.001: every value passes"),
-        ({"quantity": "seconds", "least": None, "most": 1e9, "published": None, "source": "s"}, "has no `published`"),
-        ({"quantity": "seconds", "least": None, "most": 0.0, "published": 0.001, "source": "s"}, "most = 0: no value passes"),
-        ({"cases": None, "quantity": "results.wrong", "least": None, "most": 1e9}, "most = 1e+09: every value passes"),
-        ({"cases": None, "quantity": "state.nvlink_links", "least": 0}, "least = 0: every value passes"),
-        ({"cases": None, "quantity": "version.CUDNN", "least": "9"}, "which no result states; known are roofmark, driver, vbios, CUDA driver"),
-        ({"quantity": "ratio", "least": 50, "published": 1.1, "cases": "algo:tuned"}, "least = 50 is above 2 times the slowest published figure, 1.1: no value passes"),
-        ({"quantity": "ratio", "least": 50, "published": None, "mandatory": False, "cases": "algo:tuned"}, "has no `published`"),
-        ({"quantity": "settled_of_burst"}, "limits settled_of_burst, and no matching case is a sustained case"),
-        ({"quantity": "busbw", "per": "node", "least": 4e11, "published": 4e11, "source": "s"}, "no matching case is a collective"),
-        ({"quantity": "drift", "least": None, "most": 0.1}, "limits drift, and no matching case is a ceiling"),
-        ({"quantity": "drift", "least": None, "most": 0.1, "cases": "^ceilings/", "suite": "smoke"}, "the suite measures its ceilings only once"),
-    ])
-def test_what_is_wrong_with_a_profile_is_found(own_profile, keys, what):
-    check_finds(own_profile, keys, what)
-
-
-def test_a_profile_that_decides_nothing_or_never_can_is_found(tmp_path):
-    head = 'title = "t"\ndevices = ".*"\nexample = "a CPU"\nsuite = "quick"\n'
-    path = tmp_path / "own.toml"
-    path.write_text(head + '[rule.one]\nquantity = "results.wrong"\nmost = 0\nmandatory = false\nreason = "r"\n')
-    done = roofmark("profile", "check", path)
-    assert done.returncode == 1 and "no rule is mandatory: every complete delivery passes" in done.stdout
-    path.write_text(head + '[rule.one]\ncases = "^gemm/fp32/"\nquantity = "of_theoretical"\nleast = 0.5\npublished = 0.8\nreason = "r"\n')
-    done = roofmark("profile", "check", path)
-    assert done.returncode == 1 and "limits of_theoretical, and no theoretical ceiling is known of such a device" in done.stdout
-    path.write_text(head + '[rule.one]\nquantity = "version.roofmark"\nleast = "abc"\nreason = "r"\n')
-    done = roofmark("profile", "check", path)
-    assert_one_line(done)
-    assert "its limit has no digit" in done.stderr
-
-
-def test_a_profile_inherits_from_its_own_folder(own_profile, tmp_path):
-    base = own_profile(0.5, name="base.toml")
-    child = tmp_path / "child.toml"
-    child.write_text('inherit = "base.toml"\ntitle = "a child"\n')
-    assert roofmark("profile", "show", child, cwd="/").stdout.count("a child") == 1
-    base.unlink()
-    done = roofmark("profile", "show", child, cwd="/")
-    assert_one_line(done)
-    assert f"{child}:1: no profile '{base}'" in done.stderr
-
-
-def test_a_profile_is_shown_for_another_device_with_a_warning():
-    assert "it does not accept this device" in roofmark("profile", "show", "h200_sxm", "--device", "cpu").stdout
-    assert "it does not accept" not in roofmark("profile", "show", "h200_sxm").stdout
-
-
 def test_what_a_file_says_controls_neither_terminal_nor_xml(h200, save, own_profile, tmp_path):
     result, junit = clean(h200), tmp_path / "junit.xml"
     result["host"]["name"] = "node\x1b[2J\x01\nACCEPTED: all checks pass"
@@ -394,12 +316,3 @@ def test_what_a_file_says_controls_neither_terminal_nor_xml(h200, save, own_prof
     assert not any(control in done.stdout + shown.stdout for control in ("\x1b[2J", "\x1b]", "\x01", "\x07"))
     assert not any(line.startswith("ACCEPTED") for line in done.stdout.splitlines())
     assert xml.etree.ElementTree.parse(junit).getroot().tag == "testsuites"
-
-
-def check_finds(own_profile, keys, what):
-    done = roofmark("profile", "check", own_profile(0.7, **({"published": 0.8} | keys)))
-    by_cases = ("no case", "no matching case", "the ceiling", "the suite measures")
-    if "has no kernels for" in done.stdout and any(words in what for words in by_cases):
-        pytest.skip("this build has no kernels for GPUs")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert what in done.stdout and "own.toml:6" in done.stdout
