@@ -737,7 +737,7 @@ def test_info_says_what_is_not_healthy(gpu, what, state):
 
 
 def test_the_smoke_suite_takes_its_time_once_on_however_many_gpus(tmp_path):
-    done = roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--filter", "^stream/", "--out", tmp_path / "out",
+    done = roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--case", TRIAD, "--out", tmp_path / "out",
                     GPUMODEL_DEVICES="2")
     assert done.returncode == 0, done.stderr
     assert [path.parent.relative_to(tmp_path / "out").as_posix() for path in sorted(tmp_path.glob("out/*/*/result.json"))] == [
@@ -747,7 +747,7 @@ def test_the_smoke_suite_takes_its_time_once_on_however_many_gpus(tmp_path):
 
 def test_a_run_that_was_killed_before_it_merged_is_not_merged_by_the_next(tmp_path):
     def measure(*arguments):
-        return roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--filter", "^stream/", "--out", tmp_path / "out",
+        return roofmark("run", "--device", "all", "--suite", "smoke", "--max-seconds", "0.001", "--case", TRIAD, "--out", tmp_path / "out",
                         *arguments, GPUMODEL_DEVICES="2")
 
     assert measure().returncode == 0

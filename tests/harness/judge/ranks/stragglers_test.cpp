@@ -296,8 +296,7 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
             "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full "
             "(--suite baseline --filter '^ping_pong')");
-  EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}),
-            "one rank has no link and no peer to compare with");
+  EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}), "one rank has no link and no peer to compare with");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });
   EXPECT_EQ(slow(records, {"A", "B", "C"}), "slow: rank 2 (C) (10.00 times the median)");
 }
