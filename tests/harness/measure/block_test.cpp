@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -204,6 +203,7 @@ class Throttled : public BlockOfSamples {
   Record measure(const std::vector<std::string>& seen) {
     device.telemetry = std::make_unique<ScriptedTelemetry>([=] {
       Telemetry state;
+      state.power_watts = 1;  // a reading that says nothing is none
       state.throttle_reasons = seen;
       return state;
     });
@@ -224,15 +224,21 @@ TEST_F(Throttled, ABlocksReasonsAreThoseThatItsReadingsSaw) {
 }
 
 TEST_F(Throttled, EachBlockRestsLongerWhereSomethingLowersTheClock) {
-  const auto seconds_of = [this](const std::vector<std::string>& seen) {
-    const auto begin = std::chrono::steady_clock::now();
+  double rested = 0;
+  settings.sleep = [&](double seconds) {
+    rested += seconds;
+    device.now += seconds;
+  };
+  const auto seconds_of = [&](const std::vector<std::string>& seen) {
+    rested = 0;
     measure(seen);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return rested;
   };
   settings.effort.gap_seconds = 0.01;
   settings.effort.rest_seconds = 0.02;
-  EXPECT_GE(seconds_of({}), 5 * 0.01);
-  EXPECT_GE(seconds_of({"power cap"}), 5 * 0.02);
+  const double one_unread = 0.02 - 0.01;  // the first block may begin before the first reading
+  EXPECT_THAT(seconds_of({}), DoubleNear(5 * 0.01 + one_unread / 2, one_unread / 2 + 1e-9));
+  EXPECT_NEAR(seconds_of({"power cap"}), 5 * 0.02, 1e-9);
 }
 
 // NVML's readings are up to a tenth of a second old.
