@@ -112,9 +112,12 @@ std::vector<CounterChange> Runner::own_counters() {
 
 std::vector<CounterChange> Runner::counters_before() const { return changes_of(state_.team.rank(), counters_before_, {}); }
 
-double Runner::free_bytes(const Case& next) {
+double Runner::limit_bytes(const Case& next) {
+  const auto opened = static_cast<double>(state_.device.info().free_bytes);
+  const double share = state_.settings.memory_fraction;
   try {
-    return static_cast<double>(state_.device.free_bytes());
+    const auto now = static_cast<double>(state_.device.free_bytes());
+    return std::clamp(now - (1 - share) / 2 * opened, 0.0, share * opened);
   } catch (const DeviceError& error) {
     if (!error.sticky()) throw;
     state_.lost_to = "what ran before " + next.name();
@@ -135,9 +138,8 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
     if (run.alive()) alive.push_back(&run.measured_case());
   }
   const bool ask = !alive.empty() && !device_lost();
-  const double free = ask ? free_bytes(*alive.front()) * state_.settings.memory_fraction : kNoLimit;
   // All ranks prepare the same number of slots.
-  const auto limit = static_cast<std::size_t>(state_.team.min(free));
+  const auto limit = static_cast<std::size_t>(state_.team.min(ask ? limit_bytes(*alive.front()) : kNoLimit));
   const std::vector<std::size_t> shares = divide_memory(alive, last_level_caches(state_.device.info()), limit);
   auto share = shares.begin();
   for (CaseRun& run : runs) {

@@ -45,8 +45,10 @@ class Runner {
   void on_course(CourseListener listener) { state_.course_listener = std::move(listener); }
 
  private:
-  /// Of the device's memory. Where asking shows that the device is lost, `next` and all that follow cannot run.
-  double free_bytes(const Case& next);
+  /// What a group may use: the settings' share of the memory that was free when the device was opened, as cases are listed.
+  /// What libraries have taken since (NCCL its buffers, others their kernels) comes from the rest, and half of that stays free.
+  /// Where asking shows that the device is lost, `next` and all that follow cannot run.
+  double limit_bytes(const Case& next);
 
   RunState state_;
   std::map<std::string, double> counters_before_;

@@ -27,7 +27,8 @@ class FakeDevice final : public Device {
   double hash_seconds_per_byte = 1e-6;
   std::function<std::optional<double>()> clock_probe = [] { return 1e9; };
   std::function<std::vector<ClockStamp>()> stamps = [] { return std::vector<ClockStamp>(); };
-  bool lost = false;  ///< nothing may be asked of it any more
+  bool lost = false;            ///< nothing may be asked of it any more
+  std::size_t taken_bytes = 0;  ///< of the free memory, since it was opened
   std::vector<int> slots_seen;
   int launches = 0, batches = 0, flushes = 0, restores = 0;
   std::unique_ptr<TelemetrySource> telemetry;
@@ -45,7 +46,7 @@ class FakeDevice final : public Device {
   void synchronize() override {}
   std::size_t free_bytes() override {
     if (lost) throw DeviceError("lost", true);
-    return device.free_bytes;
+    return device.free_bytes - taken_bytes;
   }
   Memory obtain(std::size_t bytes) override {
     return {std::malloc(bytes), [](void* p) { std::free(p); }};
