@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -171,14 +170,10 @@ class CudaDevice final : public Device {
 
   void check_code() const {
     const cudaError_t status = find_code();
-    if (status == cudaSuccess) return;
-    const int capability = info_.compute_capability;
-    const std::string remedy = capability < 80 ? "GPUs of 8.0 and newer are supported"
-                                               : fmt::format("build it with -DCMAKE_CUDA_ARCHITECTURES={} (now: {})",
-                                                             capability, describe_build().cuda_architectures);
-    throw DeviceError(fmt::format("this roofmark cannot run on {} ({}, compute capability {}.{}): {}; {}", info_.id, info_.name,
-                                  capability / 10, capability % 10, cudaGetErrorString(status), remedy),
-                      false);
+    if (const std::string why = why_no_code(status, info_, describe_build().cuda_architectures); !why.empty()) {
+      throw DeviceError(why, false);
+    }
+    check(status);
   }
 
   /// What one block per SM writes, one entry each.

@@ -107,6 +107,19 @@ std::string describe(const Absence& absence) {
   }
 }
 
+std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures) {
+  constexpr std::array kLacks = {
+      cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction, cudaErrorInvalidPtx,
+      cudaErrorUnsupportedPtxVersion,  cudaErrorJitCompilerNotFound,   cudaErrorJitCompilationDisabled};
+  if (std::find(kLacks.begin(), kLacks.end(), status) == kLacks.end()) return {};
+  const int capability = device.compute_capability;
+  const std::string remedy = capability < 80 ? "GPUs of 8.0 and newer are supported"
+                                             : fmt::format("build it with -DCMAKE_CUDA_ARCHITECTURES={}{} (now: {})",
+                                                           capability, capability == 90 ? "a" : "", architectures);
+  return fmt::format("this roofmark cannot run on {} ({}, compute capability {}.{}): {}; {}", device.id, device.name,
+                     capability / 10, capability % 10, cudaGetErrorString(status), remedy);
+}
+
 /// The NUMA nodes that are memory of the GPUs that this process sees.
 std::vector<int> nodes_of_gpus() {
   int count = 0;

@@ -25,6 +25,10 @@ struct Absence {
 /// The reason and the remedy, in one line.
 std::string describe(const Absence& absence);
 
+/// Why no kernel of a build for these architectures runs on a device, where loading one gave `status`: the reason and the
+/// remedy, in one line. Empty where it is no lack of code.
+std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures);
+
 /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 std::string uuid_text(const cudaUUID_t& uuid);
 /// "12.4" for 12040.

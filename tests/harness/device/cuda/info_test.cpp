@@ -51,6 +51,24 @@ TEST(Absence, OtherErrorsKeepTheRuntimesWords) {
               AllOf(HasSubstr("cudaErrorInitializationError"), HasSubstr("dmesg")));
 }
 
+TEST(Code, WhatABuildLacksHasItsRemedy) {
+  DeviceInfo device;
+  device.id = "cuda:1";
+  device.name = "a GPU";
+  const auto why = [&](int capability, cudaError_t status) {
+    device.compute_capability = capability;
+    return why_no_code(status, device, "80-real 100");
+  };
+  EXPECT_THAT(why(70, cudaErrorNoKernelImageForDevice),
+              AllOf(HasSubstr("cuda:1 (a GPU, compute capability 7.0)"), HasSubstr("8.0 and newer")));
+  EXPECT_THAT(why(89, cudaErrorNoKernelImageForDevice), HasSubstr("-DCMAKE_CUDA_ARCHITECTURES=89 (now: 80-real 100)"));
+  EXPECT_THAT(why(110, cudaErrorUnsupportedPtxVersion), HasSubstr("ARCHITECTURES=110 "));
+  EXPECT_THAT(why(90, cudaErrorNoKernelImageForDevice), HasSubstr("ARCHITECTURES=90a ")) << "without it there is no wgmma";
+  for (const cudaError_t other : {cudaErrorMemoryAllocation, cudaErrorDevicesUnavailable, cudaErrorECCUncorrectable}) {
+    EXPECT_EQ(why(90, other), "") << "another build would fail in the same way";
+  }
+}
+
 TEST(CudaDevices, EitherSomeOrAReason) {
   const CudaDevices devices = cuda_devices();
   EXPECT_EQ(devices.ordinals.empty(), !devices.reason.empty()) << devices.reason;
