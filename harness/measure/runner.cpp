@@ -117,7 +117,7 @@ double Runner::limit_bytes(const Case& next) {
   const double share = state_.settings.memory_fraction;
   try {
     const auto now = static_cast<double>(state_.device.free_bytes());
-    return std::clamp(now - (1 - share) / 2 * opened, 0.0, share * opened);
+    return std::min(share * opened, (1 + share) / 2 * now);
   } catch (const DeviceError& error) {
     if (!error.sticky()) throw;
     state_.lost_to = "what ran before " + next.name();

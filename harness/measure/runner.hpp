@@ -46,7 +46,8 @@ class Runner {
 
  private:
   /// What a group may use: the settings' share of the memory that was free when the device was opened, as cases are listed.
-  /// What libraries have taken since (NCCL its buffers, others their kernels) comes from the rest, and half of that stays free.
+  /// What libraries have taken since (NCCL its buffers, others their kernels) comes from the rest; half of its share of what is
+  /// free now stays free.
   /// Where asking shows that the device is lost, `next` and all that follow cannot run.
   double limit_bytes(const Case& next);
 

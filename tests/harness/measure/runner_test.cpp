@@ -309,7 +309,16 @@ TEST_F(Measure, HalfOfTheRestStaysFree) {
   device.taken_bytes = 100;
   const Record record = measure(c);
   EXPECT_EQ(record.status, Status::not_run);
-  EXPECT_THAT(record.reason, HasSubstr("890 bytes wanted, 850 free"));
+  EXPECT_THAT(record.reason, HasSubstr("890 bytes wanted, 855 free"));
+}
+
+TEST_F(Measure, ASmallShareFitsWhereOthersTakeMost) {
+  Case c = make_case();
+  c.protocol.cache = Cache::warm;
+  Settings settings = settings_for(device);
+  settings.memory_fraction = 0.1;
+  device.taken_bytes = 800;
+  EXPECT_EQ(Runner(device, team, settings).run({{c}, {}}, 1).front().status, Status::ok);
 }
 
 TEST_F(Measure, MoreThanTheDeviceHasIsUnsupported) {
