@@ -112,6 +112,10 @@ std::int64_t fewest_ranks(const Point& point) {
 constexpr std::string_view kNeedsRanks =
     "`roofmark run` measures the all-reduce alone of the collectives; roofmark-mpi has all";
 
+/// NCCL user guide, "Using NCCL with CUDA Graphs": a deadlock is likely where one thread has several GPUs.
+constexpr std::string_view kMayHang =
+    "NCCL may hang in graphs over several GPUs of a process: roofmark-mpi has each GPU in a process of its own";
+
 /// The ranks that take part: the first ones, those of a grouping, or the pairs of a round.
 std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
   if (asked.has("group")) {
@@ -166,6 +170,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (asked.has("issue")) {
     asked.word_of("issue", kIssues, "");
     if (listing.device.backend != Backend::cuda) throw std::invalid_argument("calls over MPI are in no graph");
+    if (fabric.local) throw std::invalid_argument(std::string(kMayHang));
     point.issue = Issue::graph;
   }
   if (asked.has("buffer")) {

@@ -169,6 +169,8 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
   }
   const Fabric gpus = made_up_gpus(2);
   EXPECT_THAT(error_of({.device = device, .fabric = &gpus}, "all_gather/fp32/bytes:8"), HasSubstr("roofmark-mpi has all"));
+  EXPECT_THAT(error_of({.device = device, .fabric = &gpus}, "all_reduce/fp32/bytes:8/issue:graph"),
+              HasSubstr("NCCL may hang in graphs over several GPUs of a process"));
 }
 
 TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
