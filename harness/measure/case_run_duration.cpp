@@ -53,10 +53,12 @@ std::string CaseRun::device_in_words() const {
   return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
 }
 
-// Each launch is timed, then its output is hashed: the hash runs between two timed launches.
+// Each launch is timed, then its output is hashed: the hash runs between two timed launches. Ranks hash the same ones and begin
+// each together, or one that has less to do would time its wait for the others.
 Timing CaseRun::checked_launches() {
   Timing all;
   for (int i = 0; i < record_.measurement->launches_per_sample; ++i) {
+    if (i > 0) run_.team.barrier();
     const Timing one = batch_->run();
     if (!first_start_) first_start_ = one.start_seconds;
     if (i == 0) all.start_seconds = one.start_seconds;
@@ -64,7 +66,8 @@ Timing CaseRun::checked_launches() {
     all.host_seconds += one.host_seconds;
     all.valid = all.valid && one.valid;
     ++launches_;
-    if (check_ && check_->due(one.seconds)) check_bits(one, launches_);
+    const bool due = check_ && check_->due(one.seconds);
+    if (run_.team.decide(due) && check_) check_bits(one, launches_);
   }
   return all;
 }

@@ -720,6 +720,18 @@ TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {
   EXPECT_EQ(record.measurement->ranks[0]->sustained->launches_checked, record.sustained->launches_checked);
 }
 
+TEST_F(Measure, RanksBeginEachLaunchOfALoadThatLastsTogether) {
+  SlowTeam slow;
+  Case c = make_case();
+  c.protocol.seconds = 80;
+  c.protocol.cache = Cache::warm;
+  const Record record = runner(slow).run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const Measurement& measurement = *record.measurement;
+  EXPECT_EQ(measurement.launches_per_sample, 2);
+  EXPECT_GE(slow.barriers, 2 * static_cast<int>(measurement.samples.size()));
+}
+
 TEST_F(Measure, TheVerificationIsThatOfTheRankNearestToItsBound) {
   SlowTeam team;
   team.other_says = [](nlohmann::json own) {
