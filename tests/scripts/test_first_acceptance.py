@@ -35,6 +35,12 @@ source = "this test"
 """
 
 
+def is_judgeable(out):
+    """Whether the time of the rule's probe has an interval that begins above 0: on a busy machine it may not."""
+    probes = [e["roofmark"] for e in json.loads((out / "result.json").read_text())["benchmarks"] if e["name"].startswith("ceilings/cache_read/")]
+    return all(probe["measurement"]["interval"][0] > 0 for probe in probes)
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """The folder of a whole run of the smoke suite, which is cut off after 10 s of a busy machine."""
@@ -43,7 +49,7 @@ def measured(tmp_path_factory):
         done = subprocess.run([ROOFMARK, "run", "--device", "cpu", "--suite", "smoke", "--quiet", "--out", out], capture_output=True, text=True, timeout=300,
                               check=False)
         assert done.returncode in (0, 3), done.stderr
-        if done.returncode == 0:
+        if done.returncode == 0 and is_judgeable(out):
             return out
     result = json.loads((out / "result.json").read_text())
     assert all(entry["roofmark"]["reason"].startswith("left out: ") for entry in result["unmeasured"])
@@ -73,9 +79,7 @@ def test_a_real_run_is_accepted_printed_and_with_a_stricter_limit_refused(measur
         assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     profile.write_text(PROFILE.replace("LEAST", "100"))
     status, said, page = accept()
-    # On a busy machine the time of a probe may have an interval that reaches 0, and the rate one without an upper end.
-    verdict = "INSIDE THE INTERVAL" if "without an upper end" in said else "FAIL"
-    assert status == 1 and "NOT ACCEPTED" in said and f"{verdict} cache: cpu of " in said and "two.toml:11" in said, said
+    assert status == 1 and "NOT ACCEPTED" in said and "FAIL cache: cpu of " in said and "two.toml:11" in said, said
     assert "<title>NOT ACCEPTED: Order 4711" in page and "cache" in page
 
 
