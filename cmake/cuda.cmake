@@ -36,7 +36,8 @@ execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE k
 foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
   string(REGEX MATCH "^[0-9]+" number ${architecture})
   if(number LESS 80)
-    message(FATAL_ERROR "CUDA: ${architecture}: kernels copy to shared memory asynchronously, which began with compute capability 8.0")
+    # Kernels copy to shared memory asynchronously, which began with 8.0.
+    message(FATAL_ERROR "CUDA: cannot build for ${architecture}: GPUs of compute capability 8.0 and newer are supported")
   endif()
   if(NOT known MATCHES "compute_${number}\n")
     message(FATAL_ERROR "CUDA: toolkit ${toolkit} cannot build for ${architecture}: take a newer toolkit, "

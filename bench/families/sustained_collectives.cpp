@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "bench/families/collective_list.hpp"
 #include "bench/families/sustained.hpp"

@@ -151,8 +151,9 @@ class AllDevices {
       say(id + " alone");
       wait({spawn(id, kAlone, {}, options_.quiet || !options_.format.empty())}, {place(kAlone, id)});
       if (status_ == kUsage && id != ids_.front()) {
-        say(fmt::format("only {} has such cases, which use several GPUs: {}", ids_.front(),
-                        (place(kAlone, ids_.front()) / "result.json").string()));
+        say(fmt::format("only {} has such cases, which use several GPUs", ids_.front()));
+        Run& run = alone_.front();
+        present(options_, run, conclude(run), place(kAlone, ids_.front()) / "result.json", style_);
         status_ = before;
         return false;
       }

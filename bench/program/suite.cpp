@@ -28,7 +28,7 @@ namespace roofmark {
   family(cost, of_device, as_listed, "Host time of single calls that start work, wait for it or allocate memory.") \
   family(sustained, of_device, as_listed, "Sustained loads: the rate in the first second against the settled rate.") \
   family(collectives, between_ranks, any, "Collectives and pairs of ranks, in the terms of nccl-tests.") \
-  family(sustained_collectives, between_ranks, as_listed, "Sustained loads: the rate in the first second against the settled rate.") \
+  family(sustained_collectives, between_ranks, as_listed, "Sustained loads of all links: the rate in the first second against the settled rate.") \
   family(overlap, between_ranks, as_listed, "A matrix product and an all-reduce, each alone and both together.")
 // clang-format on
 

@@ -759,12 +759,15 @@ def test_a_run_that_was_killed_before_it_merged_is_not_merged_by_the_next(tmp_pa
 
 
 def test_cases_that_use_several_gpus_are_measured_by_the_first_one(tmp_path):
-    done = roofmark("run", "--device", "all", "--suite", "baseline", "--max-seconds", "0.001", "--filter", "^transfer/peer/int8/bytes:1048576/from",
-                    "--out", tmp_path / "out", GPUMODEL_DEVICES="2", GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
-    assert done.returncode == 0, done.stderr
-    result = tmp_path / "out/alone/cuda-0/result.json"
-    assert done.stdout.splitlines()[-1] == f"only cuda:0 has such cases, which use several GPUs: {result}"
-    assert reader.load(result)[0]["verdict"]["level"] == "good" and not (tmp_path / "out/result.json").exists()
+    for quiet in ([], ["--quiet"]):
+        out = tmp_path / f"out{len(quiet)}"
+        done = roofmark("run", "--device", "all", "--suite", "baseline", "--max-seconds", "0.001", "--filter", "^transfer/peer/int8/bytes:1048576/from",
+                        "--out", out, *quiet, GPUMODEL_DEVICES="2", GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
+        assert done.returncode == 0, done.stderr
+        result = out / "alone/cuda-0/result.json"
+        assert done.stdout == f"{result}\n" if quiet else "\nonly cuda:0 has such cases, which use several GPUs\n" in done.stdout
+        assert done.stdout.endswith(f"{result}\n")
+        assert reader.load(result)[0]["verdict"]["level"] == "good" and not (out / "result.json").exists()
 
 
 def test_two_gpus_of_which_one_has_faults(tmp_path):

@@ -707,12 +707,20 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->interval_high.value(), 1e-3);
 }
 
-TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {
+class MeasureLasting : public Measure {
+ protected:
+  Record measure_for(double seconds) {
+    Case c = make_case();
+    c.protocol.seconds = seconds;
+    c.protocol.cache = Cache::warm;
+    return runner(slow).run({{c}, {}}, 1).front();
+  }
+
   SlowTeam slow;
-  Case c = make_case();
-  c.protocol.seconds = 4;
-  c.protocol.cache = Cache::warm;
-  const Record record = runner(slow).run({{c}, {}}, 1).front();
+};
+
+TEST_F(MeasureLasting, ARankHasTheRatesOfItsOwnPart) {
+  const Record record = measure_for(4);
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   EXPECT_NEAR(record.sustained->settled_rate, 500, 1e-9);
   ASSERT_TRUE(record.measurement->ranks.at(0) && record.measurement->ranks[0]->sustained);
@@ -720,12 +728,8 @@ TEST_F(Measure, ARankHasTheRatesOfItsOwnPartOfALoadThatLasts) {
   EXPECT_EQ(record.measurement->ranks[0]->sustained->launches_checked, record.sustained->launches_checked);
 }
 
-TEST_F(Measure, RanksBeginEachLaunchOfALoadThatLastsTogether) {
-  SlowTeam slow;
-  Case c = make_case();
-  c.protocol.seconds = 80;
-  c.protocol.cache = Cache::warm;
-  const Record record = runner(slow).run({{c}, {}}, 1).front();
+TEST_F(MeasureLasting, RanksBeginEachLaunchTogether) {
+  const Record record = measure_for(80);
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   const Measurement& measurement = *record.measurement;
   EXPECT_EQ(measurement.launches_per_sample, 2);
