@@ -103,10 +103,12 @@ void set_by_time(RuleReading& reading, const Times& times, double at_median, boo
   if (!falls || *times.interval_low > 0) reading.high = at(falls ? *times.interval_low : *times.interval_high);
 }
 
-/// Adds an independent uncertainty to the interval.
+/// Adds the independent uncertainty of the roof that a share is of. Both are factors, so their logarithms add as squares: a
+/// share stays above 0 however widely the blocks of a busy machine spread.
 void widen(RuleReading& reading, double half_width) {
-  if (reading.low) *reading.low = *reading.value - std::hypot(*reading.value - *reading.low, half_width);
-  if (reading.high) *reading.high = *reading.value + std::hypot(*reading.high - *reading.value, half_width);
+  const auto end = [&](double rate) { return std::hypot(std::log(rate / *reading.value), half_width); };
+  if (reading.low) *reading.low = *reading.value * std::exp(-end(*reading.low));
+  if (reading.high) *reading.high = *reading.value * std::exp(end(*reading.high));
 }
 
 /// Sets a share of the theoretical roof at the observed clock.
@@ -143,7 +145,7 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
   for (const Ceiling& ceiling : roofline.ceilings()) {
     if (ceiling.resource.id == record.placement->bound_by) bound = &ceiling;
   }
-  if (bound && quantity == Quantity::of_empirical) widen(reading, *share * bound->empirical_half_width().value_or(0));
+  if (bound && quantity == Quantity::of_empirical) widen(reading, bound->empirical_half_width().value_or(0));
   if (const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt) {
     const bool at_clock = quantity == Quantity::of_theoretical_clock && bound->resource.clock != ClockDomain::none;
     // Of work in several phases the share is that of their sum.
