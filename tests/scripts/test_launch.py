@@ -41,7 +41,7 @@ def place(tmp_path, monkeypatch):
         executable(folder / name, f"""#!/bin/bash
             if [[ $1 == --version ]]; then printf '%b\\n' "$SAYS"; exit; fi
             printf '%s\\n' "$@" >{tmp_path}/{name}
-            while (($# > 0)) && [[ $1 != */roofmark-mpi ]]; do shift; done
+            while (($# > 0)) && [[ $1 != *roofmark-mpi ]]; do shift; done
             exec "$@"
             """)
     return tmp_path
@@ -200,6 +200,14 @@ def test_slurm_takes_a_command_another_interface_and_another_folder(place):
     assert words(place / "srun")[0] == "--mpi=pmi2"
     assert words(place / "program") == ["run", "--expect-ranks", "24", "--out", "/there", "--suite", "quick", "--filter", "a b"]
     assert batch(place, "collectives", "fail").returncode == 1
+
+
+def test_slurm_starts_what_is_built_or_else_what_is_installed(place):
+    assert batch(place, ROOFMARK_MPI="").returncode == 0
+    assert words(place / "program")[0] == "collectives"
+    (place / "build/release").mkdir(parents=True)
+    executable(place / "build/release/roofmark-mpi", "#!/bin/sh\nexit 7\n")
+    assert batch(place, ROOFMARK_MPI="").returncode == 7
 
 
 def test_slurm_asks_for_as_many_ranks_as_gpus():
