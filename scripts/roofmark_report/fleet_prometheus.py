@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The newest state of a fleet in Prometheus' text format. Every metric is a gauge."""
 
-_CASE = "case_name || CASE pass WHEN 2 THEN ' (after)' ELSE '' END"
-_OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", {} AS value FROM newest WHERE status = 'ok' ORDER BY ALL"
-_OF_CEILING = "SELECT host, gpu AS uuid, resource, unit, {} AS value FROM newest_ceilings ORDER BY ALL"
+# Series with these labels may be compared.
+_CASE = "model, data, concat_ws(' ', case_name, CASE WHEN pass = 2 THEN '(after)' END, CASE WHEN NOT alone THEN '(together)' END) AS \"case\""
+_OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + ", {} AS value FROM newest WHERE status = 'ok' ORDER BY ALL"
+_OF_CEILING = "SELECT host, gpu AS uuid, model, resource, unit, {} AS value FROM newest_ceilings ORDER BY ALL"
 _OF_GPU = "SELECT host, gpu AS uuid, model, {} AS value FROM gpus ORDER BY ALL"
 _ACCEPTED = "SELECT {0}profile, verdict, (verdict = 'PASS')::INTEGER AS value FROM newest_verdicts WHERE subject = '{1}' ORDER BY ALL"
 # Several results of one GPU may be judged by the same rule: a series has one value.
@@ -17,7 +18,7 @@ METRICS = {
     "roofmark_case_of_theoretical_ratio": ("Minimum time on the theoretical ceilings / measured time.", _OF_CASE.format("of_theoretical")),
     "roofmark_case_clock_hertz": ("SM clock during the blocks.", _OF_CASE.format("clock_hz")),
     "roofmark_case_ok": ("1: measured and verified; 0: wrong, failed or not run.",
-                         "SELECT host, gpu AS uuid, " + _CASE + " AS \"case\", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' ORDER BY ALL"),
+                         "SELECT host, gpu AS uuid, " + _CASE + ", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' ORDER BY ALL"),
     "roofmark_ceiling_per_second": ("Measured ceiling of a resource, in its unit per second.", _OF_CEILING.format("empirical")),
     "roofmark_ceiling_of_theoretical_ratio": ("Measured ceiling / theoretical ceiling.", _OF_CEILING.format("share")),
     "roofmark_gpu_run_timestamp_seconds": ("When the newest run of a GPU began.", _OF_GPU.format("epoch(started)")),

@@ -498,7 +498,7 @@ def test_prometheus_reads_the_metrics(metrics):
     families = {family.name: family for family in text_string_to_metric_families(metrics.read_text(encoding="utf-8"))}
     assert families.keys() == fleet_prometheus.METRICS.keys()
     samples = families["roofmark_case_seconds"].samples
-    assert len(samples) == 4 * len(BASE["benchmarks"]) and all(sample.labels.keys() == {"host", "uuid", "case"} for sample in samples)
+    assert len(samples) == 4 * len(BASE["benchmarks"]) and all(sample.labels.keys() == {"host", "uuid", "model", "data", "case"} for sample in samples)
     assert {sample.labels["host"] for sample in samples} == {"a00", "a01", 'a "quoted\\ host'}
     of_case = next(s for s in samples if s.labels["uuid"] == "GPU-0000" and s.labels["case"] == BASE["benchmarks"][4]["name"])
     assert of_case.value == pytest.approx(BASE["benchmarks"][4]["roofmark"]["measurement"]["median"], rel=0.05)
