@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <stdexcept>
 #include <utility>
 
 #include "bench/families/gemm.hpp"
@@ -18,10 +18,11 @@
 
 namespace roofmark::sustained {
 
-Case lasting(Case c, std::string operation) {
+Case lasting(Case c) {
+  if (c.protocol.timed != Timed::device) throw std::invalid_argument("its calls are timed one by one: it is no lasting load");
+  if (c.operation.empty()) c.operation = std::move(c.family);
   c.family = "sustained";
-  c.operation = std::move(operation);
-  c.protocol.issue = Issue::stream;
+  if (c.protocol.issue == Issue::automatic) c.protocol.issue = Issue::stream;
   c.protocol.seconds = 1;  // the plan knows the run's duration
   return c;
 }
@@ -48,6 +49,7 @@ Case tested(const Listing& listing, std::size_t bytes) {
 /// The product and, on a second stream, the triad: one of each.
 Case both(const Case& product, const Case& triad) {
   Case c = beside(product, triad, Times::once);
+  c.operation = "gemm_and_triad";
   c.shape = shape_beside(product, {{"bytes", value_of(triad.shape, "bytes")}});
   c.protocol.follows_one_clock = false;
   return c;
@@ -58,6 +60,7 @@ Case both(const Case& product, const Case& triad) {
 Case pulses(const Case& product) {
   constexpr double kHertz = 2;
   Case c = product;
+  c.operation = "gemm_pulses";
   c.shape = shape_beside(product, {{"hz", fmt::format("{}", kHertz)}});
   c.protocol.period_seconds = 1 / kHertz;
   c.protocol.follows_one_clock = false;
@@ -80,19 +83,21 @@ void list_gpu(CaseList& list) {
   const Listing& listing = list.listing();
   const DataType wide = gemm::is_fp64_fast(listing.device) ? DataType::fp64 : DataType::fp32;
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
-  list.add(lasting(bf16, "gemm"));
-  list.add(lasting(product(listing, wide, side_for(listing, wide)), "gemm"));
-  list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
-  list.add(lasting(tested(listing, stream::nearly_all_memory(listing)), "memory_test"));
-  list.add(lasting(both(bf16, triad(listing, stream::nearly_all_memory(listing, 2))), "gemm_and_triad"));
-  list.add(lasting(pulses(bf16), "gemm_pulses"));
+  list.add(lasting(bf16));
+  const Case fp8 = product(listing, DataType::fp8, side_for(listing, DataType::fp8));
+  if (fp8.unsupported.empty()) list.add(lasting(fp8));
+  list.add(lasting(product(listing, wide, side_for(listing, wide))));
+  list.add(lasting(triad(listing, stream::nearly_all_memory(listing))));
+  list.add(lasting(tested(listing, stream::nearly_all_memory(listing))));
+  list.add(lasting(both(bf16, triad(listing, stream::nearly_all_memory(listing, 2)))));
+  list.add(lasting(pulses(bf16)));
 }
 
 void list_cpu(CaseList& list) {
   const Listing& listing = list.listing();
-  for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048), "gemm"));
-  list.add(lasting(triad(listing, stream::nearly_all_memory(listing)), "triad"));
-  list.add(lasting(tested(listing, stream::nearly_all_memory(listing)), "memory_test"));
+  for (DataType type : {DataType::fp32, DataType::fp64}) list.add(lasting(product(listing, type, 2048)));
+  list.add(lasting(triad(listing, stream::nearly_all_memory(listing))));
+  list.add(lasting(tested(listing, stream::nearly_all_memory(listing))));
 }
 
 void list_contract(CaseList& list) {
@@ -100,11 +105,11 @@ void list_contract(CaseList& list) {
   for (DataType type : {DataType::bf16, DataType::fp32, DataType::fp64}) {
     for (const std::int64_t side : {1, 61}) {
       const Case one = product(listing, type, side), other = triad(listing, static_cast<std::size_t>(1009 * side) * 24);
-      list.add(lasting(one, "gemm"));
-      if (list.on_gpu()) list.add(lasting(both(one, other), "gemm_and_triad"));
-      if (list.on_gpu()) list.add(lasting(pulses(one), "gemm_pulses"));
-      list.add(lasting(other, "triad"));
-      list.add(lasting(tested(listing, static_cast<std::size_t>(1009 * side) * 4), "memory_test"));
+      list.add(lasting(one));
+      if (list.on_gpu()) list.add(lasting(both(one, other)));
+      if (list.on_gpu()) list.add(lasting(pulses(one)));
+      list.add(lasting(other));
+      list.add(lasting(tested(listing, static_cast<std::size_t>(1009 * side) * 4)));
     }
   }
 }

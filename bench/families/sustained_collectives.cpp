@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "bench/families/collective_list.hpp"
@@ -15,7 +14,7 @@ using collectives::CollectiveList;
 using collectives::Point;
 
 void add(CollectiveList& list, const Point& point) {
-  if (std::optional<Case> c = list.offered(point)) list.add(sustained::lasting(*std::move(c), std::string(name(point.op))));
+  if (std::optional<Case> c = list.offered(point)) list.add(sustained::lasting(*std::move(c)));
 }
 
 }  // namespace

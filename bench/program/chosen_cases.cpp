@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/families/sustained.hpp"
 #include "bench/program/usage_error.hpp"
 #include "bench/support/case_list.hpp"
 #include "harness/model/case_pattern.hpp"
@@ -58,11 +59,25 @@ void check_all_read(const CaseName& made, const CaseName& name) {
 /// The cases of the families by their names.
 class Cases {
  public:
-  Cases(const Listing& listing, bool between_ranks_alone) : listing_(listing), between_ranks_alone_(between_ranks_alone) {
+  Cases(const Listing& listing, bool between_ranks_alone)
+      : listing_(listing), own_suite_(listing.suite), between_ranks_alone_(between_ranks_alone) {
     listing_.suite = SuiteName::full;
+    if (lasts() && !listing_.cache) listing_.cache = Cache::warm;
   }
 
+  /// Whether all of the cases last, as those of their suite.
+  bool lasts() const { return facts_of(own_suite_).total_seconds.has_value(); }
+
   std::vector<Case> of(const CaseName& name, std::map<std::string, std::string>& about) {
+    std::vector<Case> found = as_in_other_suites(name, about);
+    for (Case& c : found) {
+      if (lasts() && c.protocol.seconds == 0) c = sustained::lasting(std::move(c));
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Case> as_in_other_suites(const CaseName& name, std::map<std::string, std::string>& about) {
     const CaseRequest asked(name);
     Listing listing = listing_;
     constexpr Cache kCaches[] = {Cache::cold, Cache::warm};
@@ -82,7 +97,6 @@ class Cases {
     return listed(name, about);
   }
 
- private:
   std::vector<Case> listed(const CaseName& name, std::map<std::string, std::string>& about) {
     if (groups_.empty()) list_all();
     about.insert(about_.begin(), about_.end());
@@ -121,7 +135,9 @@ class Cases {
 
   void list_all() {
     const std::optional<Cache> cache = std::exchange(listing_.cache, std::nullopt);
-    for (const SuiteName suite : {SuiteName::full, SuiteName::baseline, SuiteName::quick}) {
+    std::vector<SuiteName> suites = {SuiteName::full, SuiteName::baseline, SuiteName::quick};
+    if (lasts()) suites.push_back(own_suite_);
+    for (const SuiteName suite : suites) {
       listing_.suite = suite;
       Lists lists = list_families(listing_, between_ranks_alone_);
       about_.merge(lists.about);
@@ -135,6 +151,7 @@ class Cases {
   }
 
   Listing listing_;
+  SuiteName own_suite_;
   bool between_ranks_alone_;
   std::vector<Group> groups_ = {};  ///< of all suites
   std::set<CaseName> series_ = {};  ///< their names without the bytes
@@ -174,7 +191,8 @@ void choose(Lists& lists, const Listing& listing, const std::vector<std::string>
         at_fault = names.size() > 1 ? name.name() + ": " : "";
         for (Case& c : cases.of(name, lists.about)) {
           if (!chosen.insert(c.name()).second) continue;  // rounded to the same size as another
-          const auto [at, is_new] = group_of.emplace(std::pair(sizes_of(c), c.setting), groups.size());
+          // Loads that last follow one another.
+          const auto [at, is_new] = group_of.emplace(std::pair(cases.lasts() ? c : sizes_of(c), c.setting), groups.size());
           if (is_new) groups.emplace_back();
           groups[at->second].cases.push_back(std::move(c));
         }

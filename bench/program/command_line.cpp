@@ -144,9 +144,10 @@ void add_selection(CLI::App& command, Selection& selection, const Devices& devic
   command.add_option("--device", selection.device, devices.help)->type_name(devices.value)->default_str(selection.device);
   add_word(command, "--suite", selection.suite, kSuites, "the set of cases and their timing budget")->default_str("baseline");
   command
-      .add_option(
-          "--case", selection.cases,
-          "measure this case instead of the suite's, in any size, with the ceilings that it needs; repeatable (Cases, below)")
+      .add_option("--case", selection.cases,
+                  "measure this case instead of the suite's, in any size, with the ceilings that it needs, or with the suite "
+                  "sustained as "
+                  "a load that lasts; repeatable (Cases, below)")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command
@@ -242,13 +243,8 @@ void take_labels(const std::vector<std::string>& labels, RunOptions& options) {
 }
 
 void check_selection(const Selection& selection, std::optional<double> max_seconds) {
-  if (!selection.cases.empty()) {
-    if (!selection.filter.empty() || !selection.exclude.empty()) {
-      throw UsageError("--case chooses cases by name; --filter and --exclude choose among the cases of a suite");
-    }
-    if (facts_of(selection.suite).total_seconds) {
-      throw UsageError(fmt::format("--case takes its budget from another suite than {}", name(selection.suite)));
-    }
+  if (!selection.cases.empty() && !(selection.filter.empty() && selection.exclude.empty())) {
+    throw UsageError("--case chooses cases by name; --filter and --exclude choose among the cases of a suite");
   }
   if (max_seconds && facts_of(selection.suite).total_seconds) {
     throw UsageError(fmt::format("--max-seconds is the budget of a case; the suite {} takes --seconds", name(selection.suite)));

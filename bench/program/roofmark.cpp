@@ -80,7 +80,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                              "  roofmark run --suite quick --device all    each GPU alone, then all at once\n"
                              "  roofmark run --filter '^gemm/' --exclude fp64\n"
                              "  roofmark run --case 'gemm/bf16,fp8/m=n=k:1K..16K*2'\n"
-                             "  roofmark run --suite sustained --seconds 600 --out node7\n"));
+                             "  roofmark run --suite sustained --seconds 600 --out node7\n"
+                             "  roofmark run --suite sustained --case gemm/fp8/m=n=k:8K\n"));
   add_selection(*run_command, arguments.run.selection,
                 {"auto|cpu|cuda:N|all",
                  "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once (8 GPUs take about "

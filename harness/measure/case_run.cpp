@@ -221,7 +221,7 @@ void CaseRun::take_fingerprint() {
 
 double CaseRun::settle_launches() {
   const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
-  const int given = lasts() || by_host() ? 1 : case_.protocol.launches;
+  const int given = by_host() || (lasts() && prepared_->needs_reset()) ? 1 : case_.protocol.launches;
   plan_.path = case_.protocol.issue;
   if (prepared_->needs_reset()) {
     plan_.restore = [this](int slot) {

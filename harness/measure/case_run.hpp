@@ -112,12 +112,14 @@ class CaseRun {
 
   // The bits of timed launches (case_run_timing.cpp).
   struct CheckedLaunch {
-    std::size_t number = 0;  ///< of the sample in its block; with a duration, of the launch, from 1
+    std::size_t number = 0;  ///< of the sample in its block; with a duration, of the launch, the last of its batch, from 1
     int slot = 0;
     double start_seconds = 0;
   };
   /// Three launches, and all later ones, should give the bits of the verified launch.
   bool reproducible() const { return record_.fingerprint && record_.fingerprint->deterministic && verified_bits_; }
+  /// What a batch leaves is what a verified launch leaves, unless launches without a reset between them build on one another.
+  bool repeats() const { return !prepared_->accumulates() && (!prepared_->needs_reset() || plan_.launches <= plan_.slots); }
   void plan_check(double sample_seconds);
   void check_bits(const Timing& timing, std::size_t number);
   /// Reads the hashes made since the last call; `describe` names the first launch with different bits.
@@ -152,8 +154,9 @@ class CaseRun {
   std::unique_ptr<Prepared> prepared_;
   std::unique_ptr<Batch> batch_;
   BatchPlan plan_;
-  int samples_per_block_ = 1;  ///< with a duration, per run of samples
-  int most_samples_ = 1;       ///< with a duration, of such a run
+  int samples_per_block_ = 1;   ///< with a duration, per run of samples
+  int most_samples_ = 1;        ///< with a duration, of such a run
+  int batches_per_sample_ = 1;  ///< with a duration
   int blocks_ = 1;
   bool alive_ = true;
   std::size_t choices_ = 0;                 ///< that the preparation has asked for

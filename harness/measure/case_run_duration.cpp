@@ -16,33 +16,36 @@ namespace {
 
 constexpr double kRunSeconds = 1;  // what Google Benchmark gets at a time
 constexpr double kMostLaunches = 1 << 16;
+constexpr int kFirstOf = 16;  // parts of a run: what timing and checking take beside the launches shows in the first one
 
 }  // namespace
 
-// The first second has to show what the device gives before it is hot, so nothing is warmed up.
+// The first second has to show what the device gives before it is hot, so nothing is warmed up. A batch lasts
+// Effort::sample_seconds at least, or short launches would leave the device idle between them.
 void CaseRun::plan_duration() {
   const double started = run_.settings.clock(), duration = case_.protocol.seconds;
-  const double seconds = std::max(run_.team.max({settle_launches()}).front(), 1e-9);
+  const double seconds = std::max(run_.team.max({settle_launches()}).front(), 1e-9) * plan_.launches;
+  const bool is_checked = record_.fingerprint && record_.fingerprint->deterministic && repeats();
   // The last launch must have the verified bits, since all later ones are compared with its own.
   const std::optional<std::string> bits = hash_outputs(last_slot_);
-  if (record_.fingerprint && record_.fingerprint->deterministic && bits != verified_bits_) {
+  if (is_checked && bits != verified_bits_) {
     record_.status = Status::wrong;
     record_.reason = fmt::format("before the timed launches, on {}: other bits than the verified launch's", device_in_words());
     return;
   }
   blocks_ = run_.settings.effort.most_blocks();
-  const double launches = std::clamp(run_seconds() / seconds, 1.0, kMostLaunches);
+  const double batches = std::clamp(run_seconds() / seconds, 1.0, kMostLaunches);
   const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);
-  const int launches_per_sample = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, launches))));
-  samples_per_block_ = static_cast<int>(run_.team.decide(std::llround(std::max(1.0, launches / launches_per_sample))));
-  most_samples_ = samples_per_block_;
-  if (record_.fingerprint && record_.fingerprint->deterministic) {
+  batches_per_sample_ = static_cast<int>(run_.team.decide(std::llround(std::clamp(per_sample, 1.0, batches))));
+  most_samples_ = static_cast<int>(run_.team.decide(std::llround(std::max(1.0, batches / batches_per_sample_))));
+  samples_per_block_ = pulses() ? most_samples_ : std::max(1, most_samples_ / kFirstOf);
+  if (is_checked) {
     check_ = std::make_unique<LaunchCheck>(run_.device, *prepared_, seconds,
-                                           static_cast<std::size_t>(samples_per_block_) * launches_per_sample);
+                                           static_cast<std::size_t>(most_samples_) * batches_per_sample_);
   }
   Measurement& measurement = *record_.measurement;
   measurement.stopped_by = StopReason::budget;
-  measurement.launches_per_sample = launches_per_sample;
+  measurement.launches_per_sample = batches_per_sample_ * plan_.launches * case_.protocol.executions;
   measurement.path = batch_->path();
   measurement.warm_up_seconds = run_.settings.clock() - started;
 }
@@ -53,11 +56,11 @@ std::string CaseRun::device_in_words() const {
   return fmt::format("{} ({}{}{})", info.id, info.name, uuid.empty() ? "" : ", ", uuid);
 }
 
-// Each launch is timed, then its output is hashed: the hash runs between two timed launches. Ranks hash the same ones and begin
+// Each batch is timed, then its output is hashed: the hash runs between two timed batches. Ranks hash the same ones and begin
 // each together, or one that has less to do would time its wait for the others.
 Timing CaseRun::checked_launches() {
   Timing all;
-  for (int i = 0; i < record_.measurement->launches_per_sample; ++i) {
+  for (int i = 0; i < batches_per_sample_; ++i) {
     if (i > 0) run_.team.barrier();
     const Timing one = batch_->run();
     if (!first_start_) first_start_ = one.start_seconds;
@@ -65,7 +68,7 @@ Timing CaseRun::checked_launches() {
     all.seconds += one.seconds;
     all.host_seconds += one.host_seconds;
     all.valid = all.valid && one.valid;
-    ++launches_;
+    launches_ += static_cast<std::size_t>(plan_.launches);
     const bool due = check_ && check_->due(one.seconds);
     if (run_.team.decide(due) && check_) check_bits(one, launches_);
   }

@@ -200,10 +200,8 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
   }
 }
 
-// What a batch leaves is what a verified launch leaves, unless launches without a reset between them build on one another.
 void CaseRun::plan_check(double sample_seconds) {
-  const bool once_per_slot = plan_.launches <= plan_.slots;
-  if (prepared_->accumulates() || (prepared_->needs_reset() && !once_per_slot)) return;
+  if (!repeats()) return;
   launch_once(0);  // on every rank, also on one whose launches differ
   if (!reproducible() || hash_outputs(0) != verified_bits_) return;
   // Half of a block, so that each block has a check.

@@ -127,6 +127,7 @@ class FakeDevice final : public Device {
 class FakePrepared final : public Prepared {
  public:
   std::function<void(int slot)> on_launch = [](int) {};
+  std::function<void()> on_reset = [] {};
   std::function<Verification(int slot)> on_verify = [](int) { return Verification::within(0, 1, "error"); };
   Memory memory;
   int resets = 0;
@@ -137,7 +138,10 @@ class FakePrepared final : public Prepared {
   float value = 0;  ///< what it outputs, from every slot
 
   void launch(Stream, int slot) override { on_launch(slot); }
-  void reset(int) override { ++resets; }
+  void reset(int) override {
+    ++resets;
+    on_reset();
+  }
   bool needs_reset() const override { return resetting; }
   bool accumulates() const override { return accumulating; }
   bool begins_evicted() const override { return evicted; }

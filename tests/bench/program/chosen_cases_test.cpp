@@ -127,6 +127,37 @@ TEST(ChosenCases, SizesThatNoSuiteHasAreMade) {
               ElementsAre("transfer/host_to_device/int8/bytes:1000/memory:pinned/node:near/impl:copy_engine/cache:warm"));
 }
 
+TEST(ChosenCases, OfASuiteWithADurationAreLoadsThatLast) {
+  const DeviceInfo device = h200();
+  const Fabric ranks = made_up_ranks(2, 3);
+  const Listing listing{.device = device, .suite = SuiteName::sustained, .fabric = &ranks};
+  const auto names_of = [&](const std::string& pattern) {
+    std::vector<std::string> all;
+    for (const Group& group : chosen(listing, {pattern})) {
+      EXPECT_THAT(group.cases, SizeIs(1)) << "nothing is measured in turn";
+      for (const Case& c : group.cases) {
+        EXPECT_EQ(c.protocol.seconds, 1) << "equal shares";
+        all.push_back(c.name());
+      }
+    }
+    return all;
+  };
+  EXPECT_THAT(names_of("gemm/fp8,int8/m=n=k:4096"),
+              ElementsAre("sustained/gemm/fp8/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned/cache:warm",
+                          "sustained/gemm/int8/m:4096/n:4096/k:4096/impl:cublaslt/layout:tn/algo:tuned/cache:warm"));
+  EXPECT_THAT(names_of("attention/bf16/heads:32/queries:512/impl:tiled_wgmma,tiled_mma"), SizeIs(2));
+  EXPECT_THAT(names_of("stream/copy/fp64/bytes:1G/cache:cold"),
+              ElementsAre("sustained/copy/fp64/bytes:1073741824/impl:own/cache:cold"));
+  EXPECT_THAT(names_of("transfer/both/int8/bytes:1G"), SizeIs(1));
+  EXPECT_THAT(names_of("all_gather/bf16/bytes:6M"),
+              ElementsAre("sustained/all_gather/bf16/bytes:6291456/ranks:6/place:out/impl:nccl"));
+  // The suite's own, by their names.
+  EXPECT_THAT(names_of("sustained/gemm/bf16"), SizeIs(1));
+  EXPECT_THAT(names_of("sustained/gemm_pulses/bf16/hz:2"), SizeIs(1));
+  EXPECT_THAT(error_of(listing, "cost/launch_and_wait/int32"), HasSubstr("it is no lasting load"));
+  EXPECT_THAT(error_of(listing, "sustained/nothing/bf16"), HasSubstr("'nothing' is not an operation of sustained"));
+}
+
 TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
   const Fabric ranks = made_up_ranks(2, 3);
   const DeviceInfo device = h200();

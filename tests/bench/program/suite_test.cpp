@@ -95,6 +95,7 @@ TEST(Suite, SustainedIsProductsNearlyAllMemoryBothAtOnceAndPulses) {
   EXPECT_EQ(
       names_in(h200(), SuiteName::sustained, ""),
       (std::set<std::string>{"sustained/gemm/bf16/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/algo:default/cache:warm",
+                             "sustained/gemm/fp8/m:16384/n:16384/k:16384/impl:cublaslt/layout:tn/algo:default/cache:warm",
                              "sustained/gemm/fp64/m:8192/n:8192/k:8192/impl:cublaslt/layout:tn/algo:default/cache:warm",
                              "sustained/gemm_and_triad/bf16/side:16384/bytes:66571993088/impl:cublaslt/cache:warm",
                              "sustained/gemm_pulses/bf16/side:16384/hz:2/impl:cublaslt/cache:warm",

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "harness/judge/analysis.hpp"
-#include "harness/measure/launch_check.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
@@ -16,7 +15,6 @@
 namespace roofmark {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Cases with a duration, by the clock of a fake device.
@@ -67,6 +65,46 @@ TEST_F(Duration, WhatTakesTimeBetweenLaunchesDoesNotMakeItLonger) {
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   const std::vector<Block>& blocks = record.measurement->blocks;
   EXPECT_NEAR(blocks.back().span.second - blocks.front().span.first, 22, 1.5) << "launches of 1 ms every 5 ms";
+}
+
+TEST_F(Duration, ShortLaunchesAreTimedAndCheckedInBatches) {
+  device.seconds = [](int) { return 20e-6; };
+  Case c = make_case(10);
+  c.protocol.executions = 3;  // of which each launch enqueues as many
+  const Record record = Runner(device, team, settings_for(device)).run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const Measurement& measurement = *record.measurement;
+  EXPECT_EQ(measurement.launches_per_sample, 50 * 3) << "1 ms";
+  EXPECT_NEAR(measurement.summary.median, 20e-6 / 3, 1e-12);
+  EXPECT_EQ(record.sustained->launches_checked, static_cast<std::int64_t>(measurement.samples.size()));
+}
+
+TEST_F(Duration, LaunchesThatBuildOnOneAnotherAreNotCompared) {
+  for (const bool accumulating : {true, false}) {
+    device.hashes_bytes = true;
+    Case c = make_case(2);
+    c.prepare = [&](const roofmark::Setup&) {
+      auto prepared = std::make_unique<FakePrepared>();
+      FakePrepared* const one = prepared.get();
+      prepared->accumulating = accumulating;
+      prepared->resetting = true;
+      prepared->on_reset = [one] { one->value = 0; };
+      prepared->on_launch = [one](int) { ++one->value; };
+      return prepared;
+    };
+    const Record record = Runner(device, team, settings_for(device)).run({{c}, {}}, 1).front();
+    ASSERT_EQ(record.status, Status::ok) << record.reason;
+    EXPECT_EQ(record.sustained->launches_checked > 0, !accumulating);
+  }
+}
+
+// The first launches show what is needed beside each.
+TEST_F(Duration, WhatABatchNeedsBesideItsLaunchesDoesNotMakeItLonger) {
+  device.overhead = 20e-3;
+  const Record record = measure(22);
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  const std::vector<Block>& blocks = record.measurement->blocks;
+  EXPECT_NEAR(blocks.back().span.second - blocks.front().span.first, 22, 3);
 }
 
 TEST_F(Duration, SaysHowItGoes) {
@@ -261,95 +299,6 @@ TEST_F(Duration, AnInterruptEndsIt) {
   Runner runner(device, stopped, settings_for(device));
   runner.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing" && device.now > 3; });
   EXPECT_THROW(runner.run({{make_case(10)}, {}}, 1), Interrupted);
-}
-
-/// Two outputs in host memory, whose bytes are hashed for real.
-class TwoOutputs final : public Prepared {
- public:
-  std::vector<unsigned char> first = std::vector<unsigned char>(20'000, 1), second = std::vector<unsigned char>(10'000, 2);
-  void launch(Stream, int) override {}
-  Verification verify(int) override { return Verification::nothing("a test"); }
-  std::vector<Output> outputs(int) override {
-    return {{first.data(), DataType::int8, first.size()}, {second.data(), DataType::int8, second.size()}};
-  }
-};
-
-/// A device that hashes 100 MB/s.
-class Windows : public testing::Test {
- protected:
-  Windows() {
-    device.hash_seconds_per_byte = 1e-8;
-    device.hashes_bytes = true;
-  }
-  FakeDevice device;
-  TwoOutputs outputs;
-};
-
-TEST_F(Windows, WhereAllIsHashedWithinThreePercentEachLaunchIsCheckedWhole) {
-  LaunchCheck check(device, outputs, 0.02, 10);
-  check.check(0);
-  outputs.second[9'999] ^= 1;
-  check.check(0);
-  outputs.second[9'999] ^= 1;
-  check.check(0);
-  EXPECT_THAT(check.differing(), ElementsAre(1));
-  EXPECT_THAT(check.differing(), ElementsAre());
-  EXPECT_EQ(check.checks(), 3);
-  EXPECT_DOUBLE_EQ(check.share_checked(), 1);
-  EXPECT_NEAR(check.seconds(), 3 * 3e-4, 1e-9);
-}
-
-// 2.7 % of 5.5 ms hash about 15 kB: the 30 kB take two launches, and the second window begins in the first output.
-TEST_F(Windows, ElseTheWindowMovesOverAllOutputs) {
-  LaunchCheck check(device, outputs, 0.0055, 10);
-  for (const auto& [output, byte, found] : {std::tuple(&outputs.first, 0, 0u),
-                                            {&outputs.first, 19'999, 1u},
-                                            {&outputs.second, 0, 1u},
-                                            {&outputs.second, 9'999, 1u}}) {
-    unsigned char& flipped = output->at(static_cast<std::size_t>(byte));
-    flipped ^= 0x80;
-    check.check(0);
-    check.check(0);
-    flipped ^= 0x80;
-    check.check(0);
-    check.check(0);
-    EXPECT_THAT(check.differing(), ElementsAre(found)) << byte;
-  }
-  EXPECT_NEAR(check.share_checked(), 0.5, 0.001);
-  EXPECT_LE(check.seconds() / (16 * 0.0055), 0.031);
-}
-
-// The device becomes ten times slower at hashing than it was when the windows were planned.
-TEST_F(Windows, HashingThatGetsSlowerTakesThreePercentAllTheSame) {
-  LaunchCheck check(device, outputs, 0.02, 10);
-  const auto launch = [&](int launches) {
-    for (int i = 0; i < launches; ++i) {
-      if (check.due(0.02)) check.check(0);
-      EXPECT_THAT(check.differing(), ElementsAre());
-      check.rescale();
-    }
-  };
-  launch(10);
-  EXPECT_EQ(check.checks(), 10);
-  device.hash_seconds_per_byte *= 10;
-  launch(1000);
-  EXPECT_LE(check.seconds() / (1010 * 0.02), 0.031);
-  EXPECT_GT(check.checks(), 900) << "windows got smaller, so that nearly every launch is still checked";
-  EXPECT_LT(check.share_checked(), 0.25);
-  outputs.second[9'999] ^= 1;
-  for (int i = 0; i < 6; ++i) check.check(0);
-  EXPECT_EQ(check.differing().size(), 1u) << "each of six windows comes once";
-}
-
-TEST_F(Windows, OtherBitsAreNeverTakenForVerifiedOnesWhenWindowsGetSmaller) {
-  LaunchCheck check(device, outputs, 0.02, 100);
-  device.hash_seconds_per_byte *= 10;
-  check.check(0);
-  EXPECT_THAT(check.differing(), ElementsAre());
-  outputs.second[9'999] ^= 1;
-  check.rescale();
-  for (int i = 0; i < 100; ++i) check.check(0);
-  EXPECT_GT(check.differing().size(), 0u);
 }
 
 TEST_F(Duration, HashingThatGetsSlowerIsHeldToItsShare) {
