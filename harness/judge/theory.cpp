@@ -44,13 +44,25 @@ void add_rates(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   }
 }
 
+/// The widest bus that is published of a SKU.
+std::optional<double> widest_bus_bits(const Sku* known) {
+  if (!known || !known->memory_bus_bits) return std::nullopt;
+  double widest = known->memory_bus_bits->value;
+  for (const auto& [bits, source] : known->memory_bus_bits->also) widest = std::max(widest, bits);
+  return widest;
+}
+
 void add_memory(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   if (!device.memory_bus_bits || !device.memory_clock_hz) return;
   const double transfers = known && known->memory_transfers_per_clock ? known->memory_transfers_per_clock->value : 2;
+  // Drivers have stated the bus of the whole chip where the board has a part of it.
+  const double stated = *device.memory_bus_bits, bits = std::min(stated, widest_bus_bits(known).value_or(stated));
   Ceiling& ceiling = roofline.at(resource::dram);
-  ceiling.theoretical = *device.memory_bus_bits * *device.memory_clock_hz * transfers / 8;
+  ceiling.theoretical = bits * *device.memory_clock_hz * transfers / 8;
   ceiling.theoretical_source =
-      fmt::format("{} bit x {:.0f} MHz x {} / 8", *device.memory_bus_bits, *device.memory_clock_hz / 1e6, transfers);
+      fmt::format("{} bit{} x {:.0f} MHz x {} / 8", bits,
+                  bits < stated ? fmt::format(" (of the {}; its driver states {})", known->name, stated) : "",
+                  *device.memory_clock_hz / 1e6, transfers);
 }
 
 /// For both directions; false where the rate is unknown.

@@ -19,7 +19,7 @@ const Figure* operations_per_clock(const DeviceInfo& device, const Resource& res
 
 /// The ceilings of a device from its specification, each with its source:
 ///   theoretical  SMs x highest clock x operations per clock per SM
-///                DRAM: bus width x memory clock x transfers per clock (2, or the SKU's) / 8
+///                DRAM: bus width (at most the SKU's) x memory clock x transfers per clock (2, or the SKU's) / 8
 ///                from and to the host: the narrowest PCIe link on the way, or NVLink-C2C
 ///                all from attributes read on the device
 ///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed

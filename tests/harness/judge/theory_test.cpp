@@ -42,7 +42,7 @@ DeviceInfo with_memory(DeviceInfo device, int bus_bits, double clock_mhz) {
   return device;
 }
 
-DeviceInfo h200() { return with_memory(gpu("NVIDIA H200", 90, 132, 1980), 6144, 3201); }
+DeviceInfo h200() { return with_memory(gpu("NVIDIA H200", 90, 132, 1980), 6016, 3201); }
 
 double theoretical(const DeviceInfo& device, const Resource& resource) {
   const Roofline roofline = theoretical_roofline(device);
@@ -93,10 +93,9 @@ const Json& gpu_data() {
 
 /// Cells that sources give as a range or disagree on, or that the table does not give within 2 %. Nothing is tuned to pass.
 const std::set<std::string> kExceptions = {
-    "L40S fp64_fma",       "GB200 fp64_fma",       "GB200 fp64_tensor", "GB200 fp32_fma",    "GB200 fp16_tensor",
-    "GB200 bf16_tensor",   "GB200 fp8_tensor",     "GB200 fp4_tensor",  "B300 HGX fp64_fma", "B300 HGX fp32_fma",
-    "B300 HGX fp4_tensor", "GB300 fp64_fma",       "GB300 fp32_fma",    "GB300 int8_tensor", "H20 fp32_fma",
-    "H800 SXM fp64_fma",   "H800 SXM fp64_tensor", "GB10 fp4_tensor"};
+    "L40S fp64_fma",    "GB200 fp64_fma",    "GB200 fp64_tensor",    "GB200 fp32_fma", "GB200 fp16_tensor", "GB200 bf16_tensor",
+    "GB200 fp8_tensor", "GB200 fp4_tensor",  "B300 HGX fp4_tensor",  "GB300 fp64_fma", "GB300 fp32_fma",    "GB300 int8_tensor",
+    "H20 fp32_fma",     "H800 SXM fp64_fma", "H800 SXM fp64_tensor", "GB10 fp4_tensor"};
 
 /// SKUs of which not every peak has a source.
 const std::set<std::string> kPartlyPublished = {
@@ -143,11 +142,18 @@ TEST(PublishedPeaks, CoverEveryRateOfTheTable) {
 TEST(PublishedBandwidths, FollowFromTheBus) {
   int pins = 0;
   for (const Sku& entry : known_skus()) {
+    ASSERT_EQ(entry.memory_bus_bits.has_value(), entry.pin_gigabytes_per_second.has_value()) << entry.name;
+    ASSERT_EQ(entry.memory_clock_mhz.has_value(), entry.pin_gigabytes_per_second.has_value()) << entry.name;
     if (!entry.memory_bus_bits) continue;
     ++pins;
     const double transfers = entry.memory_transfers_per_clock ? entry.memory_transfers_per_clock->value : 2;
     const double calculated = entry.memory_bus_bits->value * entry.memory_clock_mhz->value * transfers * 1e6 / 8e9;
     EXPECT_NEAR(calculated, entry.pin_gigabytes_per_second->value, 0.6) << entry.name;
+    // Vendors round; another bus or clock would differ by more.
+    const std::vector<double> published = values(entry.memory_gigabytes_per_second);
+    EXPECT_TRUE(std::any_of(published.begin(), published.end(),
+                            [calculated](double figure) { return std::abs(calculated / figure - 1) < 0.021; }))
+        << entry.name << ": " << calculated << " GB/s";
   }
   EXPECT_GE(pins, 10);
 }
@@ -246,7 +252,7 @@ TEST(FindSku, TakesNoOtherPartForAKnownOne) {
 
 TEST(TheoreticalRoofline, KeepsAnH200WithinItsPhysicalLimits) {
   const DeviceInfo device = h200();
-  EXPECT_NEAR(theoretical(device, resource::dram), 4917e9, 1e9);
+  EXPECT_NEAR(theoretical(device, resource::dram), 4814e9, 1e9);
   EXPECT_NEAR(theoretical(device, resource::shared), 33.45e12, 0.01e12);
   EXPECT_NEAR(theoretical(device, resource::bf16_tensor), 1070.5e12, 0.1e12);
   EXPECT_NEAR(theoretical(device, resource::fp16_tensor), 1070.5e12, 0.1e12);
@@ -271,7 +277,7 @@ TEST(TheoreticalRoofline, SaysWhereItsFiguresComeFrom) {
   EXPECT_EQ(tensor.datasheet, 989e12);
   EXPECT_THAT(tensor.datasheet_source, HasSubstr("H200 SXM: dense, at 1830 MHz"));
   const Ceiling& memory = *roofline.find(resource::dram);
-  EXPECT_EQ(memory.theoretical_source, "6144 bit x 3201 MHz x 2 / 8");
+  EXPECT_EQ(memory.theoretical_source, "6016 bit x 3201 MHz x 2 / 8");
   EXPECT_FALSE(memory.theoretical_clock_hz.has_value());
   EXPECT_EQ(memory.datasheet, 4800e9);
   for (const Ceiling& ceiling : roofline.ceilings()) {
@@ -393,6 +399,19 @@ TEST(Traps, PublishedBandwidthIsNotThePins) {
   EXPECT_EQ(datasheet(b200, resource::dram), 7700e9);
   EXPECT_THAT(theoretical_roofline(b200).find(resource::dram)->datasheet_source, HasSubstr("also 8.00 TB/s"));
   EXPECT_THAT(above_theoretical({{{{resource::dram, 7.9e12}}}}, theoretical_roofline(b200), 1, {}), SizeIs(1));
+}
+
+// Drivers stated 8192 bits of a B200 until they were corrected.
+TEST(Traps, ADriverMayStateAWiderBusThanTheBoardHas) {
+  const DeviceInfo before = with_memory(gpu("NVIDIA B200", 100, 148, 1965), 8192, 3996);
+  EXPECT_NEAR(theoretical(before, resource::dram), 7672e9, 1e9);
+  EXPECT_EQ(theoretical_roofline(before).find(resource::dram)->theoretical_source,
+            "7680 bit (of the B200 HGX; its driver states 8192) x 3996 MHz x 2 / 8");
+  // A narrower one is taken: the driver knows of memory that is switched off.
+  EXPECT_NEAR(theoretical(with_memory(gpu("NVIDIA B200", 100, 148, 1965), 7168, 3996), resource::dram), 7161e9, 1e9);
+  // Of a B300 two widths are published, of an unknown board none.
+  EXPECT_NEAR(theoretical(with_memory(gpu("NVIDIA B300", 103, 148, 2032), 8192, 3996), resource::dram), 8184e9, 1e9);
+  EXPECT_NEAR(theoretical(with_memory(gpu("NVIDIA X", 100, 148, 1965), 8192, 3996), resource::dram), 8184e9, 1e9);
 }
 
 TEST(Traps, GeForceHalvesFp32Accumulation) {
