@@ -36,6 +36,7 @@ struct DeviceInfo {
   std::optional<double> highest_clock_hz;  ///< highest SM (core) clock that it may reach
   std::optional<double> memory_clock_hz;   ///< memory clock; each edge moves one bit per line
   std::optional<int> memory_bus_bits;
+  bool integrated = false;  ///< of a GPU: its memory is that of the host
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
   std::vector<CacheLevel> caches;

@@ -54,6 +54,8 @@ std::optional<double> widest_bus_bits(const Sku* known) {
 
 void add_memory(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   if (!device.memory_bus_bits || !device.memory_clock_hz) return;
+  // Drivers have stated the GPU's own clock for that of memory that it shares with the host.
+  if (device.integrated && !known) return;
   const double transfers = known && known->memory_transfers_per_clock ? known->memory_transfers_per_clock->value : 2;
   // Drivers have stated the bus of the whole chip where the board has a part of it.
   const double stated = *device.memory_bus_bits, bits = std::min(stated, widest_bus_bits(known).value_or(stated));

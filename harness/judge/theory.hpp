@@ -25,7 +25,7 @@ const Figure* operations_per_clock(const DeviceInfo& device, const Resource& res
 ///   datasheet    the vendor's figure for a known SKU, at the clock that the vendor assumed
 /// Where sources differ on the operations per clock, theoretical_at_most is by the highest of their figures.
 /// A GPU that is not in the data file has ceilings from its attributes, and `sku` stays empty; with an unknown compute
-/// capability only DRAM has a ceiling. The CPU has none.
+/// capability only DRAM has a ceiling, and an integrated GPU not even that. The CPU has none.
 Roofline theoretical_roofline(const DeviceInfo& device, std::string* sku = nullptr);
 
 /// Ceilings of a GPU's links to and from its peers: its NVLinks, or PCIe where it has none or they lead to none of these peers.

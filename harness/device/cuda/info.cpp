@@ -168,6 +168,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   info.highest_clock_hz = std::max(info.rated_clock_hz, info.gpu.sm_clock_max_hz);
   if (const auto kilohertz = read(cudaDevAttrMemoryClockRate).value_or(0)) info.memory_clock_hz = kilohertz * 1e3;
   if (const auto bits = read(cudaDevAttrGlobalMemoryBusWidth).value_or(0)) info.memory_bus_bits = bits;
+  info.integrated = read(cudaDevAttrIntegrated).value_or(0) != 0;
   if (const auto bytes = read(cudaDevAttrL2CacheSize).value_or(0)) {
     info.caches.push_back({"l2", static_cast<std::size_t>(bytes), static_cast<std::size_t>(bytes)});
   }

@@ -414,6 +414,15 @@ TEST(Traps, ADriverMayStateAWiderBusThanTheBoardHas) {
   EXPECT_NEAR(theoretical(with_memory(gpu("NVIDIA X", 100, 148, 1965), 8192, 3996), resource::dram), 8184e9, 1e9);
 }
 
+// The driver of an Orin has stated 612 MHz at 256 bit and 624, 918 and 1300 MHz at 64 and 256: a clock of the GPU.
+TEST(Traps, TheMemoryClockOfAnIntegratedGpuIsKnownOnlyFromTheTable) {
+  DeviceInfo orin = with_memory(gpu("Orin", 87, 16, 1300), 256, 612),
+             gb10 = with_memory(gpu("NVIDIA GB10", 121, 48, 2418), 256, 8533);
+  orin.integrated = gb10.integrated = true;
+  EXPECT_THAT(theoretical_roofline(orin).ceilings(), IsEmpty());
+  EXPECT_NEAR(theoretical(gb10, resource::dram), 273e9, 0.1e9);
+}
+
 TEST(Traps, GeForceHalvesFp32Accumulation) {
   for (const int capability : {86, 89, 120}) {
     const DeviceInfo consumer = gpu("NVIDIA GeForce RTX X", capability, 100, 1000),
