@@ -99,8 +99,7 @@ const std::set<std::string> kExceptions = {
 
 /// SKUs of which not every peak has a source.
 const std::set<std::string> kPartlyPublished = {
-    "A10G", "RTX 3090",  "RTX A6000", "RTX 6000 Ada", "L20", "RTX PRO 6000 Server", "RTX PRO 6000 Max-Q",
-    "GB10", "H800 PCIe", "H20"};
+    "A16", "A10G", "RTX 3090", "RTX A6000", "RTX 6000 Ada", "L20", "RTX PRO 6000 Server", "RTX PRO 6000 Max-Q", "GB10", "H20"};
 
 TEST(PublishedPeaks, FollowFromTheRateTable) {
   std::set<std::string> listed;
@@ -221,6 +220,7 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
       {"NVIDIA A800 80GB PCIe", "A800 80GB PCIe"},
       {"NVIDIA A2", "A2"},
       {"NVIDIA A10G", "A10G"},
+      {"NVIDIA A16", "A16"},
       {"NVIDIA RTX A6000", "RTX A6000"},
       {"NVIDIA GeForce RTX 3090", "RTX 3090"},
       {"NVIDIA L20", "L20"},
@@ -243,7 +243,7 @@ TEST(FindSku, KnowsTheNamesThatDriversReport) {
 }
 
 TEST(FindSku, TakesNoOtherPartForAKnownOne) {
-  for (const char* name : {"NVIDIA H20-3e", "NVIDIA L40G", "NVIDIA A16", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
+  for (const char* name : {"NVIDIA H20-3e", "NVIDIA L40G", "NVIDIA RTX A5000", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
                            "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA GeForce RTX 5090 D",
                            "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA A800 40GB Active", ""}) {
     EXPECT_EQ(find_sku(name), nullptr) << name;
@@ -444,7 +444,7 @@ TEST(Traps, GeForceHalvesFp32Accumulation) {
 TEST(Traps, ABoardMayHaveAPartOfItsComputeCapability) {
   const DeviceInfo a10g = gpu("NVIDIA A10G", 86, 80, 1710), l40 = gpu("NVIDIA L40", 89, 142, 2490),
                    l20 = gpu("NVIDIA L20", 89, 92, 2520), h20 = gpu("NVIDIA H20", 90, 78, 1980),
-                   h800 = gpu("NVIDIA H800", 90, 132, 1980);
+                   h800 = gpu("NVIDIA H800", 90, 132, 1980), h800_pcie = gpu("NVIDIA H800 PCIe", 90, 114, 1755);
   EXPECT_NEAR(theoretical(a10g, resource::bf16_tensor), 70.0e12, 0.1e12);
   EXPECT_NEAR(theoretical(a10g, resource::tf32_tensor), 35.0e12, 0.1e12);
   EXPECT_NEAR(theoretical(l40, resource::bf16_tensor), 181.0e12, 0.1e12);
@@ -453,6 +453,7 @@ TEST(Traps, ABoardMayHaveAPartOfItsComputeCapability) {
   EXPECT_NEAR(theoretical(h20, resource::bf16_tensor), 158.1e12, 0.1e12);
   EXPECT_NEAR(theoretical(h800, resource::bf16_tensor), 1070.5e12, 0.1e12);
   EXPECT_NEAR(theoretical(h800, resource::fp64_tensor), 1.045e12, 0.001e12);
+  EXPECT_NEAR(theoretical(h800_pcie, resource::fp64_fma), 0.800e12, 0.001e12);
   // What is not cut is that of the compute capability.
   EXPECT_DOUBLE_EQ(theoretical(a10g, resource::fp32_fma), 80 * 1710e6 * 256);
   EXPECT_DOUBLE_EQ(theoretical(h20, resource::exp), 78 * 1980e6 * 16);
