@@ -98,4 +98,6 @@ const Sku* find_sku(const std::string& device_name) {
   return nullptr;
 }
 
+const Sku* find_board(const std::string& device_name) { return find_sku(device_name.substr(0, device_name.find(" MIG "))); }
+
 }  // namespace roofmark

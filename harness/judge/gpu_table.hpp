@@ -56,5 +56,7 @@ const ClockRates* clock_rates(int compute_capability);
 /// The product of a GPU of this name as its driver reports it, or null. The whole name has to match: an H200 NVL is not an
 /// H200, and a MIG slice matches nothing.
 const Sku* find_sku(const std::string& device_name);
+/// The product whose SMs a GPU of this name has: also of a MIG instance ("NVIDIA H20 MIG 1g.12gb"). Null if unknown.
+const Sku* find_board(const std::string& device_name);
 
 }  // namespace roofmark

@@ -22,6 +22,7 @@ std::string others(const Figure& figure, const Format& format) {
 
 void add_rates(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
   if (!device.highest_clock_hz || device.multiprocessors <= 0) return;
+  const Sku* const board = find_board(device.name);
   for (const Resource& resource : kResources) {
     const Figure* figure = operations_per_clock(device, resource);
     if (!figure || figure->approximate) continue;
@@ -34,8 +35,8 @@ void add_rates(const DeviceInfo& device, const Sku* known, Roofline& roofline) {
     ceiling.theoretical_clock_hz = device.highest_clock_hz;
     ceiling.rated_clock_hz = device.rated_clock_hz;
     const std::string whose =
-        known && known->rates.contains(resource.id)
-            ? "of the " + known->name
+        board && board->rates.contains(resource.id)
+            ? "of the " + board->name
             : fmt::format("at compute capability {}.{}", device.compute_capability / 10, device.compute_capability % 10);
     ceiling.theoretical_source = fmt::format("{} SMs x {:.0f} MHz x {} {} per clock per SM {} ({}{}){}", device.multiprocessors,
                                              *device.highest_clock_hz / 1e6, per_clock, name(resource.unit), whose,
@@ -126,7 +127,7 @@ const Figure* operations_per_clock(const DeviceInfo& device, const Resource& res
     const auto found = figures.find(resource.id);
     return found == figures.end() ? nullptr : &found->second;
   };
-  if (const Sku* known = find_sku(device.name); known && in(known->rates)) return in(known->rates);
+  if (const Sku* board = find_board(device.name); board && in(board->rates)) return in(board->rates);
   const ClockRates* rates = clock_rates(device.compute_capability);
   if (!rates) return nullptr;
   const bool geforce = device.name.find("GeForce") != std::string::npos;

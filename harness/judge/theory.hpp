@@ -13,7 +13,7 @@ namespace roofmark {
 /// The DeviceInfo of a SKU from its published specification, for use without a device. All memory is free.
 DeviceInfo specified_device(const std::string& name, const Sku& sku);
 
-/// Operations per clock per SM of a device: of its SKU, else of its class of card, else of its compute capability. It may be
+/// Operations per clock per SM of a device: of its board, else of its class of card, else of its compute capability. It may be
 /// too inexact for a ceiling (Figure::approximate). Null: unknown.
 const Figure* operations_per_clock(const DeviceInfo& device, const Resource& resource);
 

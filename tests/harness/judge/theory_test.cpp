@@ -467,6 +467,15 @@ TEST(Traps, ABoardMayHaveAPartOfItsComputeCapability) {
               HasSubstr("256 FLOP per clock per SM at compute capability 8.9 ("));
 }
 
+TEST(Traps, AMigInstanceHasTheSmsOfItsBoard) {
+  const DeviceInfo h20 = gpu("NVIDIA H20 MIG 1g.12gb", 90, 8, 1980), h800 = gpu("NVIDIA H800 MIG 1g.10gb", 90, 16, 1980);
+  EXPECT_DOUBLE_EQ(theoretical(h20, resource::bf16_tensor), 8 * 1980e6 * 1024);
+  EXPECT_DOUBLE_EQ(theoretical(h800, resource::fp64_tensor), 16 * 1980e6 * 4);
+  EXPECT_THAT(theoretical_roofline(h20).find(resource::bf16_tensor)->theoretical_source,
+              AllOf(HasSubstr("8 SMs x 1980 MHz x 1024 FLOP per clock per SM of the H20"), HasSubstr("unknown SKU")));
+  EXPECT_EQ(find_sku(h20.name), nullptr) << "whose datasheet is of the whole";
+}
+
 // Its driver reports the rate of the transfers, not a clock of two of them.
 TEST(Traps, TheMemoryClockOfAGb10IsThatOfItsTransfers) {
   const DeviceInfo gb10 = with_memory(gpu("NVIDIA GB10", 121, 48, 2418), 256, 8533);
