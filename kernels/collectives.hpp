@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -156,6 +157,8 @@ class Communicator {
   virtual std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer buffer) = 0;
   /// How the library ran the last call outside of a graph: algorithm, protocol, transport.
   virtual std::vector<std::pair<std::string, std::string>> notes() const = 0;
+  /// What this rank has communicated by, in the library's words; empty where it does not say.
+  virtual std::set<std::string> transports() const { return {}; }
   /// Throws DeviceError for an asynchronous error.
   virtual void check_health() {}
   /// "NCCL 2.28.9", "Open MPI v4.1.4".

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,7 @@ class PreparedOverlap final : public PreparedPair {
   }
   std::string fingerprint_key() const override { return work_->fingerprint_key() + "; " + other_->fingerprint_key(); }
   std::vector<std::pair<std::string, std::string>> notes() const override { return other_->notes(); }
+  std::set<std::string> transports() const override { return other_->transports(); }
 };
 
 std::unique_ptr<Prepared> prepare_overlap(const Setup&, std::unique_ptr<Prepared> product,

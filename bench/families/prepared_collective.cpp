@@ -134,6 +134,9 @@ class OneRank final : public PreparedCollective {
   std::vector<std::pair<std::string, std::string>> notes() const override {
     return communicator_ ? communicator_->notes() : std::vector<std::pair<std::string, std::string>>();
   }
+  std::set<std::string> transports() const override {
+    return communicator_ ? communicator_->transports() : std::set<std::string>();
+  }
 
  private:
   int rank() const { return communicator_->rank(); }

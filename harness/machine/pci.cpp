@@ -69,13 +69,15 @@ bool is_nvidia_gpu(const fs::path& device) {
 
 bool is_nic(const fs::path& device) { return first_line(device / "class").value_or("").starts_with("0x02"); }
 
+/// The bridges above a device, that on the root bus first.
+std::vector<fs::path> from_the_root(const fs::path& device) {
+  std::vector<fs::path> bridges = bridges_above(device);
+  std::reverse(bridges.begin(), bridges.end());
+  return bridges;
+}
+
 /// The ports between a device and others below the same switch.
 std::optional<SwitchPorts> ports_between(const fs::path& device, const fs::path& root, bool (*is_other)(const fs::path&)) {
-  const auto from_the_root = [](const fs::path& of) {
-    std::vector<fs::path> bridges = bridges_above(of);
-    std::reverse(bridges.begin(), bridges.end());
-    return bridges;
-  };
   const std::vector<fs::path> own = from_the_root(device);
   std::set<fs::path> ports;
   for (const fs::path& other : entries(root / "sys/bus/pci/devices")) {
@@ -158,6 +160,16 @@ std::optional<SwitchPorts> ports_to_peers(const fs::path& device, const fs::path
 
 std::optional<SwitchPorts> ports_to_nics(const fs::path& device, const fs::path& root) {
   return ports_between(device, root, is_nic);
+}
+
+std::vector<std::string> rdma_devices_beside(const fs::path& device, const fs::path& root) {
+  const std::vector<fs::path> own = from_the_root(device);
+  std::vector<std::string> names;
+  for (const fs::path& other : entries(root / "sys/class/infiniband")) {
+    const std::vector<fs::path> its = from_the_root(other / "device");
+    if (!own.empty() && !its.empty() && own.front() == its.front()) names.push_back(other.filename().string());
+  }
+  return names;
 }
 
 }  // namespace roofmark

@@ -49,5 +49,7 @@ struct SwitchPorts {
 std::optional<SwitchPorts> ports_to_peers(const std::filesystem::path& device, const std::filesystem::path& root);
 /// The same between a GPU and network cards (NICs).
 std::optional<SwitchPorts> ports_to_nics(const std::filesystem::path& device, const std::filesystem::path& root);
+/// The RDMA devices (/sys/class/infiniband: "mlx5_0") below the same switch as a GPU, sorted by name.
+std::vector<std::string> rdma_devices_beside(const std::filesystem::path& device, const std::filesystem::path& root);
 
 }  // namespace roofmark

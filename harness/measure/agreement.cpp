@@ -140,4 +140,14 @@ std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::v
   return team.gather(own);
 }
 
+std::map<std::string, std::vector<int>> gather_transports(Team& team, const std::set<std::string>& own) {
+  std::map<std::string, std::vector<int>> ranks;
+  int rank = 0;
+  for (const std::set<std::string>& transports : team.gather(own)) {
+    for (const std::string& transport : transports) ranks[transport].push_back(rank);
+    ++rank;
+  }
+  return ranks;
+}
+
 }  // namespace roofmark

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,5 +59,8 @@ RankTimes own_times(const Record& record, const Summary& own);
 std::vector<std::optional<RankTimes>> gather_rank_times(Team& team, const std::vector<Sample>& own_samples,
                                                         const std::optional<Sustained>& own_sustained,
                                                         const Record& own_record);
+
+/// The ranks by what each communicated by.
+std::map<std::string, std::vector<int>> gather_transports(Team& team, const std::set<std::string>& own);
 
 }  // namespace roofmark

@@ -18,7 +18,6 @@
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
-
 namespace {
 
 // Evicting the caches costs little beside a launch of this length.
@@ -346,6 +345,7 @@ void CaseRun::verify_again() {
     if (run_.team.size() > 1) {
       measurement.ranks = gather_rank_times(run_.team, own_samples_, own_sustained_, record_);
       measurement.of_rank = run_.team.rank();
+      record_.transports = gather_transports(run_.team, prepared_->transports());
     }
   });
   guarded([&] {

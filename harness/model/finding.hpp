@@ -95,6 +95,10 @@ enum class FindingKind {
   slow_rank,
   slow_link,
   missing_result,
+  rdma_unused,
+  sockets,
+  gpudirect_unused,
+  no_gpudirect,
   gate,
   cache,
   unsettled,
@@ -213,6 +217,21 @@ inline constexpr FindingType kFindingTypes[] = {
      "slow, check its slot, connectors and clocks."},
     {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates, FoundBy::ranks,
      "The results of the other ranks stand. Look for driver messages (Xid) and repeat the case on this device."},
+    {FindingKind::rdma_unused, "rdma_unused", Severity::warning, Doubt::rates, FoundBy::results,
+     "NCCL found no InfiniBand or RoCE that it can use: in a container, give it /dev/infiniband and libibverbs and allow "
+     "locked "
+     "memory (ulimit -l unlimited); unset NCCL_IB_DISABLE and NCCL_NET; EFA and other fabrics need their network plugin. "
+     "NCCL_DEBUG=INFO shows what it tries."},
+    {FindingKind::sockets, "sockets", Severity::note, Doubt::nothing, FoundBy::results,
+     "Without an active RDMA port, TCP over this interface is all that NCCL has, and each byte takes time of the CPU. "
+     "NCCL_SOCKET_IFNAME chooses the interface."},
+    {FindingKind::gpudirect_unused, "gpudirect_unused", Severity::warning, Doubt::rates, FoundBy::results,
+     "All data takes the way through the host's memory. Load nvidia-peermem, or use the open kernel modules of the driver with "
+     "Linux 5.12 or newer (DMA-BUF); unset NCCL_NET_GDR_LEVEL; turn off ACS in the switches and the IOMMU, or pass it "
+     "through."},
+    {FindingKind::no_gpudirect, "no_gpudirect", Severity::note, Doubt::nothing, FoundBy::results,
+     "NCCL uses it only where a PCIe switch joins NIC and GPU: across a CPU it would be slower. In a virtual machine, "
+     "NCCL_TOPO_FILE may tell it the real topology."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates, FoundBy::results,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note, Doubt::nothing, FoundBy::results,

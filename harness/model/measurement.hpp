@@ -129,6 +129,8 @@ struct Record : CaseName {
   std::optional<Fingerprint> fingerprint;
   std::size_t memory_bytes = 0;  ///< allocated for all slots and what they share
   std::vector<std::pair<std::string, std::string>> notes;
+  /// What ranks communicated by, in their library's words, and the ranks that did.
+  std::map<std::string, std::vector<int>> transports;
 };
 
 }  // namespace roofmark

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ class Prepared {
   virtual std::string fingerprint_key() const { return {}; }
   /// Details for the reader of a result (chosen algorithm, workspace); kept in the record.
   virtual std::vector<std::pair<std::string, std::string>> notes() const { return {}; }
+  /// What this rank communicated by, in the words of its library: "NET/IB/GDRDMA"; empty where that does not say.
+  virtual std::set<std::string> transports() const { return {}; }
   /// Over all launches so far, if the case has a background. The device is idle.
   virtual std::optional<Background> background() const { return {}; }
 };

@@ -188,6 +188,7 @@ Json to_json(const Record& record) {
   json["memory_bytes"] = record.memory_bytes;
   json["notes"] = Json::object();
   for (const auto& [key, value] : record.notes) json["notes"][key] = value;
+  if (!record.transports.empty()) json["transports"] = record.transports;
   if (record.measurement) {
     json["measurement"] = to_json(*record.measurement);
     const auto& telemetry = record.measurement->telemetry;
@@ -243,6 +244,11 @@ Record record_from_json(const JsonText::View& json) {
   }
   json.at("notes").for_each(
       [&](std::string_view key, const JsonText::View& value) { record.notes.emplace_back(key, value.get<std::string>()); });
+  if (json.contains("transports")) {
+    json.at("transports").for_each([&](std::string_view transport, const JsonText::View& ranks) {
+      record.transports.emplace(transport, ranks.integers());
+    });
+  }
   if (json.contains("measurement")) record.measurement = measurement_from_json(json.at("measurement"));
   if (json.contains("sustained")) record.sustained = sustained_from_json(json.at("sustained"));
   if (json.contains("verification")) {

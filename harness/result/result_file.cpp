@@ -365,6 +365,10 @@ Evidence take_evidence(ResultFile& file, double now) {
   evidence.analysis = std::move(file.conclusions.analysis);
   // Another run may show what this one had nothing to compare for.
   std::set<FindingKind> compared = std::move(file.conclusions.communication.compared);
+  if (!file.conclusions.communication.tells_network) {
+    evidence.analysis.unseen.insert(
+        {FindingKind::rdma_unused, FindingKind::sockets, FindingKind::gpudirect_unused, FindingKind::no_gpudirect});
+  }
   if (file.conclusions.transfers.compares_links) compared.insert(FindingKind::slow_link);
   for (const FindingType& type : kFindingTypes) {
     if (type.found_by == FoundBy::ranks && !compared.contains(type.kind)) evidence.analysis.unseen.insert(type.kind);

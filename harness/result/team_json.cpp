@@ -30,6 +30,7 @@ Json to_json(const RankInfo& member) {
     put(entry, "numa_node", nic.numa_node);
     nics.push_back(std::move(entry));
   }
+  if (!member.near_nics.empty()) json["near_nics"] = member.near_nics;
   put(json, "nccl_ib_hca", member.nccl_ib_hca);
   if (!member.variables.empty()) json["variables"] = member.variables;
   if (member.nvlinks > 0) json["nvlinks"] = member.nvlinks;
@@ -72,6 +73,7 @@ RankInfo rank_info_from_json(const Json& json) {
     get(nic, "bytes_per_second", added.bytes_per_second);
     get(nic, "numa_node", added.numa_node);
   }
+  member.near_nics = json.value("near_nics", std::vector<std::string>());
   get(json, "nccl_ib_hca", member.nccl_ib_hca);
   member.variables = json.value("variables", std::map<std::string, std::string>());
   member.nvlinks = json.value("nvlinks", 0);

@@ -13,6 +13,7 @@
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/numa.hpp"
+#include "harness/machine/pci.hpp"
 #include "harness/model/units.hpp"
 #include "harness/team/variables.hpp"
 
@@ -153,6 +154,7 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.nic_way_source = nic_way.source;
   member.host_bytes_per_second = gpu.way_to_host.bytes_per_second;
   member.root_port = gpu.root_port;
+  if (!gpu.pci_bus_id.empty()) member.near_nics = rdma_devices_beside(pci_folder(gpu.pci_bus_id, root), root);
   member.root_port_bytes_per_second = gpu.root_port_bytes_per_second;
   return member;
 }

@@ -36,7 +36,9 @@ struct RankInfo {
   std::string nvlink_domain;
   /// PCI bus ids of the GPUs that its GPU's NVLinks lead to; empty: they lead to switches, or it is unknown.
   std::vector<std::string> nvlink_peers;
-  std::vector<Nic> nics;    ///< of its host
+  std::vector<Nic> nics;  ///< of its host
+  /// The RDMA devices below a PCIe switch with its GPU: "mlx5_0".
+  std::vector<std::string> near_nics;
   std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
   /// Of its process (communication_variables).
   std::map<std::string, std::string> variables;

@@ -86,6 +86,29 @@ TEST_F(MpiMeasureTest, OfARankThatTakesNoPartNoTimesAreKept) {
   }
 }
 
+TEST_F(MpiMeasureTest, WhatRanksCommunicateByIsGathered) {
+  class Sender final : public Prepared {
+   public:
+    explicit Sender(std::set<std::string> by) : by_(std::move(by)) {}
+    void launch(Stream, int) override {}
+    Verification verify(int) override { return Verification::nothing("a test"); }
+    std::set<std::string> transports() const override { return by_; }
+
+   private:
+    std::set<std::string> by_;
+  };
+  const Case c = fake_case([this](const roofmark::Setup&) {
+    return std::make_unique<Sender>(team.rank() == 0 ? std::set<std::string>{"NET/IB", "P2P/CUMEM"}
+                                                     : std::set<std::string>{"P2P/CUMEM"});
+  });
+  const Record record = runner().run({{c}, {}}, 1).front();
+  ASSERT_EQ(record.status, Status::ok) << record.reason;
+  if (team.size() == 1) return;
+  std::vector<int> all;
+  for (int rank = 0; rank < team.size(); ++rank) all.push_back(rank);
+  EXPECT_THAT(record.transports, testing::ElementsAre(std::pair("NET/IB", std::vector{0}), std::pair("P2P/CUMEM", all)));
+}
+
 TEST_F(MpiMeasureTest, TheBudgetIsOfTheRankThatTakesLongest) {
   // The first rank takes no part; of the others no two samples agree.
   device.overhead = 1e-6;

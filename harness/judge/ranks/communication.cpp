@@ -6,6 +6,7 @@
 
 #include "harness/judge/ranks/fingerprints.hpp"
 #include "harness/judge/ranks/missing_results.hpp"
+#include "harness/judge/ranks/network_transports.hpp"
 #include "harness/judge/ranks/shared_cores.hpp"
 
 namespace roofmark {
@@ -30,6 +31,8 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   for (Finding& finding : shared_cores(members)) made.findings.push_back(std::move(finding));
   for (Finding& finding : differing_fingerprints(records, places)) made.findings.push_back(std::move(finding));
   for (Finding& finding : missing_results(records, places)) made.findings.push_back(std::move(finding));
+  for (Finding& finding : network_transports(records, members)) made.findings.push_back(std::move(finding));
+  made.tells_network = tells_network(records, members);
   return made;
 }
 

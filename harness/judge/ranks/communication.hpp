@@ -24,7 +24,8 @@ struct Communication {
   std::vector<Overlap> overlaps;
   std::vector<Slowest> slowest;
   std::string slow;               ///< who_is_slow
-  std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results
+  std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results, transports
+  bool tells_network = false;     ///< how ranks reach other hosts; without it that nothing is found says nothing
   /// Of the kinds that ranks show by differing from each other (FoundBy::ranks), those for which there was enough to compare.
   std::set<FindingKind> compared;
 };

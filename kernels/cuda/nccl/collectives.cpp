@@ -177,6 +177,8 @@ class NcclCommunicator final : public Communicator {
     return notes;
   }
 
+  std::set<std::string> transports() const override { return choices_.transports(); }
+
   void check_health() override {
     attempt([&] { comm_->check_health(); });
   }

@@ -211,6 +211,15 @@ NcclTrace::NcclTrace() { Log::of(Nccl::loaded()).start(); }
 NcclTrace::~NcclTrace() { Log::of(Nccl::loaded()).stop(); }
 std::string NcclTrace::text() const { return Log::of(Nccl::loaded()).text(); }
 
+NcclChoice choice_of(const NcclTrace& trace) {
+  static std::mutex mutex;
+  static std::map<int, std::string> interfaces;
+  const std::string log = trace.text();
+  const std::lock_guard lock(mutex);
+  for (const auto& [device, name] : parse_nccl_interfaces(log)) interfaces[device] = name;
+  return parse_nccl_log(log, interfaces);
+}
+
 NcclRank::NcclRank(ncclComm_t comm, int device, GivenUp given_up)
     : comm_(comm), device_(device), given_up_(std::move(given_up)) {
   LiveRanks& live = LiveRanks::all();

@@ -38,14 +38,21 @@ std::optional<int> channel_count(std::string_view range) {
   return low && high ? std::optional(*high - *low + 1) : std::nullopt;
 }
 
+constexpr std::string_view kNetwork = "NET/", kSockets = "NET/Socket";
+
 /// The path without the numbers of devices and ranks: "NET/IB/0(3)/GDRDMA" gives NET/IB/GDRDMA.
-std::string transport(std::string_view way) {
+std::string transport(std::string_view way, const std::map<int, std::string>& interfaces) {
+  // "P2P/direct pointer": the word after the space adds nothing. The name of a network plugin may have one: "AWS Libfabric".
+  way = way.substr(0, way.find_first_of(way.find(kNetwork) == std::string_view::npos ? " \r" : "\r"));
   std::string kinds;
   while (!way.empty()) {
     const std::size_t slash = std::min(way.find('/'), way.size());
     const std::string_view part = way.substr(0, slash);
     way.remove_prefix(std::min(slash + 1, way.size()));
-    if (part.empty() || (part.front() >= '0' && part.front() <= '9')) continue;
+    const auto device = number(part);
+    const auto interface = device && kinds == kSockets ? interfaces.find(*device) : interfaces.end();
+    if (interface != interfaces.end()) kinds += " (" + interface->second + ")";
+    if (part.empty() || device) continue;
     kinds += (kinds.empty() ? "" : "/") + std::string(part);
   }
   return kinds;
@@ -61,7 +68,21 @@ std::string_view take_line(std::string_view& text) {
 
 }  // namespace
 
-NcclChoice parse_nccl_log(std::string_view log) {
+std::map<int, std::string> parse_nccl_interfaces(std::string_view log) {
+  std::map<int, std::string> interfaces;
+  while (!log.empty()) {
+    // " [0]eth0:10.0.0.1<0> [1]ib0:fe80::1%ib0<0>"
+    std::string_view named = after(take_line(log), "NCCL INFO NET/Socket : Using ");
+    while (!(named = after(named, "[")).empty()) {
+      const auto device = number(named);
+      const std::string_view name = after(named, "]");
+      if (device) interfaces[*device] = name.substr(0, name.find(':'));
+    }
+  }
+  return interfaces;
+}
+
+NcclChoice parse_nccl_log(std::string_view log, const std::map<int, std::string>& interfaces) {
   NcclChoice choice;
   while (!log.empty()) {
     const std::string_view said = after(take_line(log), "NCCL INFO ");
@@ -79,8 +100,7 @@ NcclChoice parse_nccl_log(std::string_view log) {
       choice.protocol.clear();
       choice.channels.reset();
     } else if (said.starts_with("Channel ") || said.starts_with("CollNet ")) {
-      // "via P2P/direct pointer": the word after the space adds nothing.
-      const std::string way = transport(first_word(after(said, " via ")));
+      const std::string way = transport(after(said, " via "), interfaces);
       if (!way.empty()) choice.transports.insert(way);
     }
   }

@@ -79,6 +79,9 @@ class NcclTrace {
   std::string text() const;
 };
 
+/// What the trace says, with the interfaces that an earlier one named.
+NcclChoice choice_of(const NcclTrace& trace);
+
 /// Calls that NCCL starts together; end() throws their errors.
 class NcclGroup {
  public:
@@ -145,7 +148,7 @@ class NcclChoices {
   void connecting(Connect connect) {
     const NcclTrace trace;
     connect();
-    transports_ = parse_nccl_log(trace.text()).transports;
+    transports_ = choice_of(trace).transports;
   }
 
   /// The first call of a kind, which is never timed, runs with NCCL's log on.
@@ -156,7 +159,7 @@ class NcclChoices {
     } else {
       const NcclTrace trace;
       calls();
-      NcclChoice choice = parse_nccl_log(trace.text());
+      NcclChoice choice = choice_of(trace);
       transports_.merge(choice.transports);
       choices_[kind] = std::move(choice);
     }
@@ -170,6 +173,8 @@ class NcclChoices {
     choice.transports = transports_;
     return describe(choice);
   }
+  /// Of the connections so far; empty where the log does not say.
+  const std::set<std::string>& transports() const { return transports_; }
 
  private:
   std::map<Kind, NcclChoice> choices_;

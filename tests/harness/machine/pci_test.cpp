@@ -168,6 +168,19 @@ TEST(PciSwitch, PortsBetweenAGpuAndANicAreFoundToo) {
   EXPECT_FALSE(ports_to_nics(tree.folder("0000:98:00.0"), tree.root)) << "they meet in the host";
 }
 
+TEST(PciSwitch, RdmaDevicesBesideAGpuAreNamed) {
+  const SwitchTree tree;
+  const auto beside = [&](const std::string& gpu) { return rdma_devices_beside(tree.folder(gpu), tree.root); };
+  EXPECT_THAT(beside("0000:18:00.0"), testing::IsEmpty());
+  for (const auto& [name, device] : {std::pair("mlx5_0", "0000:19:00.0"), std::pair("mlx5_1", "0000:98:00.0")}) {
+    fs::create_directories(tree.root / "sys/class/infiniband" / name);
+    fs::create_directory_symlink(fs::canonical(tree.folder(device)), tree.root / "sys/class/infiniband" / name / "device");
+  }
+  fs::create_directories(tree.root / "sys/class/infiniband/rxe0");  // in software
+  EXPECT_THAT(beside("0000:18:00.0"), testing::ElementsAre("mlx5_0")) << "mlx5_1 and it meet in the host";
+  EXPECT_THAT(beside("0000:77:00.0"), testing::IsEmpty()) << "no such GPU";
+}
+
 TEST(PciSwitch, WithoutTheRightToReadTheRegistersThePortIsUnknown) {
   const SwitchTree tree;
   tree.set("0000:17:00.0", "config", std::string(63, '\0'));  // and the end of the line

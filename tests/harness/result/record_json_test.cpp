@@ -25,6 +25,14 @@ TEST(RecordJson, DemandsAreReadAsTheyWereWritten) {
   }
 }
 
+TEST(RecordJson, TransportsAreReadAsTheyWereWritten) {
+  Record record = ok_record("all_reduce", "", {}, 1e-3);
+  EXPECT_FALSE(to_json(record).contains("transports")) << "the log does not say";
+  record.transports = {{"NET/Socket (eth0)", {0, 2}}, {"P2P/CUMEM", {0, 1, 2}}};
+  EXPECT_EQ(to_json(record).at("transports").dump(), R"_({"NET/Socket (eth0)":[0,2],"P2P/CUMEM":[0,1,2]})_");
+  EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).transports, record.transports);
+}
+
 TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
   record.sustained = Sustained{

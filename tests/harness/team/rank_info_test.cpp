@@ -107,6 +107,15 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.root_port_bytes_per_second, 63e9);
   EXPECT_EQ(member.nic_way_bytes_per_second, 63e9) << "a NIC may be below the same switch";
   EXPECT_EQ(member.nic_way_source, "PCIe 5");
+  EXPECT_THAT(member.near_nics, IsEmpty());
+  namespace fs = std::filesystem;
+  const fs::path port = root / "sys/devices/pci0000:15/0000:15:01.0", devices = root / "sys/bus/pci/devices";
+  for (const char* device : {"0000:3b:00.0", "0000:19:00.0"}) fs::create_directories(port / device);
+  fs::create_directories(devices);
+  fs::create_directory_symlink(port / "0000:3b:00.0", devices / "0000:3b:00.0");
+  fs::create_directories(root / "sys/class/infiniband/mlx5_0");
+  fs::create_directory_symlink(port / "0000:19:00.0", root / "sys/class/infiniband/mlx5_0/device");
+  EXPECT_THAT(started_with({}).near_nics, ElementsAre("mlx5_0"));
   EXPECT_EQ(member.cores, allowed_cpus());
   gpu.gpu.host_page_tables = true;
   EXPECT_FALSE(started_with({}).nic_way_bytes_per_second) << "of unknown rate, and not PCIe";
@@ -140,6 +149,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.numa_node = 1;
   member.cores = {2, 3};
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
+  member.near_nics = {"mlx5_0"};
   member.nvlinks = 18;
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
@@ -174,6 +184,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.nics[0].bytes_per_second, 50e9);
   EXPECT_FALSE(read.nics[1].bytes_per_second);
   EXPECT_FALSE(read.nics[1].numa_node);
+  EXPECT_THAT(read.near_nics, ElementsAre("mlx5_0"));
   EXPECT_EQ(read.nvlinks, 18);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");

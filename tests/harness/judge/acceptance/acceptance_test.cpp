@@ -412,9 +412,10 @@ TEST(Acceptance, ARuleOfWhatWasMeasuredAloneDoesNotJudgeARunOfAllGpus) {
   EXPECT_EQ(check_of(judge(profile_of(kProduct), {all}, {}), "product").verdict, Verdict::fail);
 }
 
-TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccess) {
+TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccessOrRdma) {
   const Profile profile = read_profile("h200_sxm");
-  for (const FindingKind kind : {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access}) {
+  for (const FindingKind kind : {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access,
+                                 FindingKind::rdma_unused, FindingKind::gpudirect_unused}) {
     const std::string rule(type_of(kind).id);
     SCOPED_TRACE(rule);
     Evidence evidence = run("GPU-1", {product(0.9)});

@@ -220,6 +220,8 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
                            "slow_rank",
                            "slow_link",
                            "peer_access",
+                           "rdma_unused",
+                           "gpudirect_unused",
                            "thermal",
                            "application_clocks",
                            "clock",

@@ -75,6 +75,34 @@ TEST(NcclLog, TellsEachTransportOnce) {
   EXPECT_EQ(choice.algorithm, "");
 }
 
+// What 2.19 to 2.29 write: the names of the plugins are aws-ofi-nccl's (before and since 1.19), HPC-X's and FasTrak's.
+TEST(NcclLog, TellsTheNetworkOfAPlugin) {
+  const NcclChoice choice = parse_nccl_log(
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [receive] via NET/AWS Libfabric/3/GDRDMA\n"
+      "a:1:9 [0] NCCL INFO Channel 01/0 : 7[7] -> 8[0] [receive] via NET/Libfabric/3(5)/GDRDMA/Shared\r\n"
+      "a:1:9 [0] NCCL INFO Channel 02/0 : 7[7] -> 8[0] [send] via NET/IBext_v8/1\n"
+      "a:1:9 [0] NCCL INFO Channel 03/0 : 7[7] -> 8[0] [send] via NET/FasTrak/0/GDRDMA(PCI)\n"
+      "a:1:9 [0] NCCL INFO Channel 04/0 : 0[0] -> 1[1] via P2P/direct pointer/read\n");
+  EXPECT_THAT(choice.transports, ElementsAre("NET/AWS Libfabric/GDRDMA", "NET/FasTrak/GDRDMA(PCI)", "NET/IBext_v8",
+                                             "NET/Libfabric/GDRDMA/Shared", "P2P/direct"));
+}
+
+TEST(NcclLog, NamesTheInterfaceOfSockets) {
+  const auto interfaces = parse_nccl_interfaces(
+      "a:1:1 [0] NCCL INFO Bootstrap: Using eth9:10.0.0.1<0>\n"
+      "a:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0> [1]bond1:fe80::1%bond1<0>\n");
+  EXPECT_THAT(interfaces, ElementsAre(testing::Pair(0, "eth0"), testing::Pair(1, "bond1")));
+  const char* log =
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/1\n"
+      "a:1:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[0] [send] via NET/Socket/0/Shared\n"
+      "a:1:9 [0] NCCL INFO Channel 02/0 : 0[0] -> 1[0] [send] via NET/Socket/7\n"
+      "a:1:9 [0] NCCL INFO Channel 02/0 : 0[0] -> 1[0] [send] via NET/IB/0\n";
+  EXPECT_THAT(parse_nccl_log(log, interfaces).transports,
+              ElementsAre("NET/IB", "NET/Socket", "NET/Socket (bond1)", "NET/Socket (eth0)/Shared"));
+  EXPECT_THAT(parse_nccl_interfaces("a:1:1 [0] NCCL INFO NET/Socket : Using [0"), ElementsAre(testing::Pair(0, "")));
+  EXPECT_THAT(parse_nccl_interfaces("a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>"), IsEmpty());
+}
+
 TEST(NcclLog, MakesNothingOfWhatIsNoneOfNccls) {
   for (const char* log : {"", "\n\n", "AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}", "a:1:1 [0] NCCL INFO ",
                           "a:1:1 [0] NCCL INFO   Algorithm   |                            Tree                  |",
