@@ -111,11 +111,21 @@ Implementation implementation(Backend backend, std::string_view name) {
   return {name, &cuda::attention_cudnn};
 }
 
-std::string why_unsupported(const Listing& listing, const Implementation& impl, const AttentionReference* reference) {
+/// Of every implementation on a kind of device.
+std::vector<DataType> types_on(Backend backend) {
+  return backend == Backend::cuda ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
+}
+
+std::string why_unsupported(const Listing& listing, DataType type, const Implementation& impl,
+                            const AttentionReference* reference) {
   if (!impl.kernels) {
     return impl.name == kCudnn ? "this build has no cuDNN" : fmt::format("this build has no {} attention", impl.name);
   }
   if (!reference) return "this build has no reference for attention";
+  const std::vector<DataType> types = types_on(listing.device.backend);
+  if (std::find(types.begin(), types.end(), type) == types.end()) {
+    return fmt::format("no attention of {} on the device", name(type));
+  }
   return impl.kernels->unsupported(listing.device.compute_capability);
 }
 
@@ -130,7 +140,7 @@ Case make_case(const Listing& listing, const AttentionProblem& p, std::string_vi
                        {"mask", p.causal ? "causal" : "none"},   {"impl", std::string(impl)}};
   Case made = attention_case(listing, "attention", shape, p);
   if (chosen.kernels && chosen.kernels->workspace_bytes) made.shared_bytes = chosen.kernels->workspace_bytes(p);
-  made.unsupported = why_unsupported(listing, chosen, reference);
+  made.unsupported = why_unsupported(listing, p.type, chosen, reference);
   if (made.unsupported.empty()) {
     // A query's sums have a fixed order in the own kernels and in products by cuBLASLt; cuDNN chooses.
     const bool fixed_order = chosen.name != kCudnn;
@@ -243,9 +253,8 @@ void list_cpu(CaseList& list) {
 /// block's memory. fp16 takes the same ways through the same kernels as bf16: two problems per head dimension.
 void list_contract(CaseList& list) {
   const bool gpu = list.on_gpu();
-  const std::vector<DataType> types = gpu ? std::vector{DataType::bf16, DataType::fp16} : std::vector{DataType::fp32};
   const std::vector<std::string_view> impls = gpu ? kAll : kOfCpu;
-  for (DataType type : types) {
+  for (DataType type : types_on(list.listing().device.backend)) {
     for (std::int64_t d : {64, 128, 256}) {
       add(list, {2, 2, 1, 127, 127, d, type, true}, impls);
       add(list, {1, 2, 2, 33, 200, d, type, true}, impls);

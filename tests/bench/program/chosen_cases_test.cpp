@@ -204,6 +204,24 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
               HasSubstr("NCCL may hang in graphs over several GPUs of a process"));
 }
 
+TEST(ChosenCases, AttentionOfATypeWithoutKernelsIsUnsupported) {
+  const auto why = [](const DeviceInfo& device, const std::string& name) {
+    return chosen({device}, {name}).at(0).cases.at(0).unsupported;
+  };
+  for (const char* type : {"fp32", "tf32", "bf16", "fp16"}) {
+    EXPECT_EQ(why(two_cores(), fmt::format("attention/{}/heads:8/queries:64", type)),
+              std::string_view(type) == "fp32" ? "" : fmt::format("no attention of {} on the device", type));
+  }
+  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
+  for (const char* type : {"fp8", "int8", "fp64", "fp32", "tf32"}) {
+    for (const char* impl : {"naive", "unfused", "tiled_mma", "tiled_wgmma"}) {
+      EXPECT_EQ(why(h200(), fmt::format("attention/{}/heads:8/queries:512/impl:{}", type, impl)),
+                fmt::format("no attention of {} on the device", type));
+    }
+  }
+  for (const char* type : {"bf16", "fp16"}) EXPECT_EQ(why(h200(), fmt::format("attention/{}/heads:8/queries:512", type)), "");
+}
+
 TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
   if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
   const std::vector<Group> groups = chosen({h200()}, {"gemm/bf16/m=n=k:512,1024/algo:tuned,default",
