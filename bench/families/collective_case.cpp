@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -33,10 +34,26 @@ bool take_all(const Groups& groups, std::size_t ranks) {
   return taking_part == ranks;
 }
 
+/// Some ranks of a domain communicate with each other and not with the others: their way may be shorter than that of a ring of
+/// all, as below one PCIe switch. NVLink's is as long.
+bool divide_domain(const Groups& groups, const std::vector<int>& domains) {
+  for (const std::vector<int>& group : groups) {
+    std::map<int, std::ptrdiff_t> ranks;
+    for (const int rank : group) ++ranks[domains[static_cast<std::size_t>(rank)]];
+    for (const auto& [domain, count] : ranks) {
+      if (count > 1 && count < std::count(domains.begin(), domains.end(), domain)) return true;
+    }
+  }
+  return false;
+}
+
 /// Whether the ranks load a resource less than its probe does, in which all ranks, of `network_of_rank` one of each host, send
 /// and receive at once.
-bool is_lighter(const Point& point, const Groups& groups, const Resource& resource, const std::vector<int>& hosts) {
+bool is_lighter(const Point& point, const Groups& groups, const Resource& resource, const RankPlaces& places) {
+  const std::vector<int>& hosts = places.hosts;
   if (point.op == Collective::ping_pong || has_root(point.op)) return true;
+  const bool way_differs = resource == resource::pcie || resource == resource::interprocess;
+  if (way_differs && divide_domain(groups, places.domains)) return true;
   const bool one_per_host = resource == resource::network_of_rank;
   return !take_all(groups, one_per_host ? std::set<int>(hosts.begin(), hosts.end()).size() : hosts.size());
 }
@@ -116,7 +133,7 @@ Work collective_work(const Listing& listing, const Point& point) {
     phase.push_back({network, moved.network, moved.network - switched.network});
   }
   if (phase.empty()) return {};
-  for (Demand& demand : phase) demand.lighter = is_lighter(point, groups, demand.resource, places.hosts);
+  for (Demand& demand : phase) demand.lighter = is_lighter(point, groups, demand.resource, places);
   return {std::vector<Phase>(point.op == Collective::ping_pong ? 2 : 1, phase)};
 }
 

@@ -19,7 +19,7 @@ struct Point {
   std::size_t bytes = 0;  ///< requested; the size is made of whole chunks
   bool in_place = false;
   std::vector<int> colours;
-  std::string group;  ///< "", node, rail, cross
+  std::string group;  ///< "", node, rail, cross, div_4, mod_4
   Issue issue = Issue::automatic;
   Buffer buffer = Buffer::plain;
   int round = -1;  ///< of ping_pong

@@ -3,6 +3,7 @@
 #include "bench/families/collectives.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -42,6 +43,26 @@ std::vector<Grouping> parts(const Fabric& fabric) {
     rail.colours.push_back(member.local_rank);
   }
   return {node, cross, rail};
+}
+
+/// In nccl-tests' words (NCCL_TESTS_SPLIT): div_N: N consecutive ranks each, as tensor parallel groups; mod_N: every N-th rank,
+/// as the data parallel groups beside them. All of one size, on any hosts.
+Grouping whole_groups(const std::string& name, int ranks) {
+  const auto refuse = [&](const std::string& why) { throw std::invalid_argument(fmt::format("group:{}: {}", name, why)); };
+  constexpr std::string_view kDiv = "div_", kMod = "mod_";
+  const bool div = name.starts_with(kDiv);
+  int n = 0;
+  if (div || name.starts_with(kMod)) std::from_chars(name.data() + kDiv.size(), name.data() + name.size(), n);
+  if (n < 1 || name != fmt::format("{}{}", div ? kDiv : kMod, n)) {
+    refuse(
+        "these ranks form no such group: node, cross and rail need several hosts with several ranks; div_N are N "
+        "consecutive ranks each, mod_N every N-th rank");
+  }
+  if (ranks % n != 0) refuse(fmt::format("{} ranks are no whole groups {} {}", ranks, div ? "of" : "by remainders of", n));
+  if ((div ? n : ranks / n) < 2) refuse("a group of one rank communicates with nobody");
+  Grouping made{name, {}};
+  for (int rank = 0; rank < ranks; ++rank) made.colours.push_back(div ? rank / n : rank % n);
+  return made;
 }
 
 std::vector<Group> contract(const Listing& listing) {
@@ -118,13 +139,14 @@ constexpr std::string_view kMayHang =
 
 /// The ranks that take part: the first ones, those of a grouping, or the pairs of a round.
 std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
-  if (asked.has("group")) {
-    for (const Grouping& part : parts(fabric)) {
-      if (part.name == asked.word_or("group", "")) return part.colours;
-    }
-    throw std::invalid_argument("these ranks form no such group (node, cross and rail need several hosts with several ranks)");
-  }
   const auto all = static_cast<int>(fabric.members.size());
+  if (asked.has("group")) {
+    const std::string name = asked.word_or("group", "");
+    for (const Grouping& part : parts(fabric)) {
+      if (part.name == name) return part.colours;
+    }
+    return whole_groups(name, all).colours;
+  }
   if (asked.has("round")) {
     const auto rounds = rounds_of_pairs(fabric.members);
     return rounds.at(static_cast<std::size_t>(asked.number("round", 0, static_cast<std::int64_t>(rounds.size()) - 1)));
@@ -153,6 +175,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     throw std::invalid_argument(fmt::format("name a round of pairs: round:0..{}+1 for all {}", rounds - 1, rounds));
   }
   if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
+  if (pairs && asked.has("group")) throw std::invalid_argument("ping_pong has rounds of pairs, and no groups");
   if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
   constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
   constexpr std::string_view kPlaces[] = {"out", "in"}, kIssues[] = {"graph"};
@@ -163,6 +186,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
               .bytes = asked.amount("bytes"),
               .colours = taking_part(fabric, asked),
               .group = asked.word_or("group", "")};
+  if (const int ranks = ranks_of(point); asked.number_or("ranks", ranks) != ranks) {
+    throw std::invalid_argument(fmt::format("these groups are of {} ranks", ranks));
+  }
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
   if (has_root(*op) && asked.has("root")) point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
   if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place

@@ -125,6 +125,31 @@ def test_each_rank_can_be_the_root(tmp_path):
     assert any(detail.startswith("rank 1 (") for detail in of_one), "what the root alone has, it verifies"
 
 
+def test_groups_of_any_size_run_at_once(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(4, "collectives", "--device", "cuda", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
+                     "--case", "all_reduce,broadcast/fp32/bytes:2K/group:div_2,mod_2", wrapper=with_gpus(4))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    found = {(entry["roofmark"]["family"], entry["roofmark"]["shape"]["group"]): entry["roofmark"]["message"]["groups"] for entry in cases(result)}
+    assert found == {(family, group): groups for family in ("all_reduce", "broadcast")
+                     for group, groups in (("div_2", [[0, 1], [2, 3]]), ("mod_2", [[0, 2], [1, 3]]))}
+    for entry in cases(result):
+        assert [demand["resource"] for demand in entry["roofmark"]["work"]["phases"][0]] == ["nvlink"]
+
+
+def test_groups_of_the_gpus_of_one_process(tmp_path):
+    out = tmp_path / "out"
+    command = [*with_gpus(4), ROOFMARK, "run", "--device", "cuda:0", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
+               "--case", "all_reduce/fp32/bytes:2K/group:div_2,mod_2"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ranks.ENVIRONMENT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    reduced = [entry["roofmark"] for entry in ranks.load(out)["benchmarks"] if entry["roofmark"]["family"] == "all_reduce"]
+    assert [record["message"]["groups"] for record in reduced] == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
+    assert all(record["verification"][when]["status"] == "passed" for record in reduced for when in ("before", "after"))
+
+
 def test_every_type_and_operation_is_reduced(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(3, *collectives("full", "^(all_reduce|reduce_scatter)/.*/bytes:(480|512)/.*place:out/impl:nccl$",

@@ -64,6 +64,26 @@ def clean(tmp_path_factory):
     return done, ranks.load(out), out
 
 
+def test_groups_of_any_size_run_at_once_on_one_host(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(4, "collectives", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005", "--out", out,
+                     "--case", "all_reduce,all_gather/fp32/bytes:4K/group:div_2,mod_2")
+    assert done.returncode == 0, done.stderr
+    groups = {}
+    for entry in ranks.load(out)["benchmarks"]:
+        record = entry["roofmark"]
+        if record["family"] == "ceilings":
+            continue
+        assert record["verification"]["after"]["status"] == "passed" and all(record["measurement"]["ranks"]), entry["name"]
+        assert record["message"]["ranks"] == 2
+        groups[record["family"], record["shape"]["group"]] = record["message"]["groups"]
+    consecutive, every_second = [[0, 1], [2, 3]], [[0, 2], [1, 3]]
+    assert groups == {(family, group): of for family in ("all_reduce", "all_gather")
+                      for group, of in (("div_2", consecutive), ("mod_2", every_second))}
+    refused = ranks.run(4, "list", "--device", "cpu", "--case", "all_reduce/fp32/bytes:4K/group:div_3")
+    assert refused.returncode == 2 and "group:div_3: 4 ranks are no whole groups of 3" in refused.stderr
+
+
 def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):
     lines = clean[0].stdout.splitlines()
     assert lines[0] == "4 ranks on 1 host"

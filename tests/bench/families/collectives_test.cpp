@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <stdexcept>
+#include <string>
 
 #include "bench/program/suite.hpp"
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/device/cpu_device.hpp"
 #include "harness/model/units.hpp"
@@ -17,6 +21,9 @@
 #include "tests/bench/fabrics.hpp"
 
 namespace roofmark::collectives {
+
+std::optional<Case> make(const Listing&, const CaseRequest&);
+
 namespace {
 
 using testing::Contains;
@@ -38,6 +45,18 @@ class CollectiveSuites : public testing::Test {
       for (const Case& c : group.cases) all.push_back(c);
     }
     return all;
+  }
+
+  Case chosen(const std::string& name) {
+    return *collectives::make({info, SuiteName::quick, {}, 0.9, &fabric}, CaseRequest(parse_case_name(name)));
+  }
+  std::string refusal(const std::string& name) {
+    try {
+      chosen(name);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return {};
   }
 
   DeviceInfo info;
@@ -426,6 +445,76 @@ TEST_F(CollectiveSuites, RingsOfAllRanksOverSeveralHostsHaveATimeOfTheirOwn) {
     make(hosts, ranks, Backend::cuda);
     for (const Case& c : cases(SuiteName::full)) EXPECT_TRUE(c.message->ring.phases.empty()) << c.name();
   }
+}
+
+using Groups = std::vector<std::vector<int>>;
+
+TEST_F(CollectiveSuites, GroupsOfAnySizeAreThoseOfNcclTestsSplit) {
+  make(1, 8, Backend::cuda);
+  const Case tensor = chosen("all_reduce/bf16/bytes:67108864/group:div_4"),
+             data = chosen("all_reduce/bf16/bytes:67108864/group:mod_4");
+  EXPECT_EQ(tensor.name(), "all_reduce/bf16/bytes:67108864/ranks:4/op:sum/place:out/group:div_4/impl:nccl");
+  EXPECT_EQ(tensor.message->groups, (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(data.name(), "all_reduce/bf16/bytes:67108864/ranks:2/op:sum/place:out/group:mod_4/impl:nccl");
+  EXPECT_EQ(data.message->groups, (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(chosen(tensor.name()).name(), tensor.name());
+  EXPECT_EQ(chosen("all_gather/bf16/bytes:1048576/group:div_8").message->ranks, 8);
+  EXPECT_EQ(chosen("broadcast/bf16/bytes:1048576/root:3/group:div_4").message->root, 3);
+  fabric = made_up_gpus(4);
+  EXPECT_EQ(chosen("all_reduce/fp32/bytes:1048576/group:div_2").message->groups, (Groups{{0, 1}, {2, 3}})) << "of one process";
+}
+
+TEST_F(CollectiveSuites, GroupsThatRanksDoNotFormAreRefused) {
+  make(1, 6, Backend::cpu);
+  const auto why = [&](const std::string& group) { return refusal("all_reduce/fp32/bytes:1024/group:" + group); };
+  EXPECT_EQ(why("div_4"), "group:div_4: 6 ranks are no whole groups of 4");
+  EXPECT_EQ(why("mod_4"), "group:mod_4: 6 ranks are no whole groups by remainders of 4");
+  EXPECT_EQ(why("div_12"), "group:div_12: 6 ranks are no whole groups of 12");
+  for (const char* alone : {"div_1", "mod_6"}) {
+    EXPECT_EQ(why(alone), fmt::format("group:{}: a group of one rank communicates with nobody", alone));
+  }
+  for (const char* unknown : {"node", "div_", "div_0", "mod_-2", "div_02", "div_2x", "div_99999999999", "every_2", "x"}) {
+    EXPECT_THAT(why(unknown), StartsWith(fmt::format("group:{}: these ranks form no such group: node, cross", unknown)));
+  }
+  for (const char* known : {"div_2", "div_3", "div_6", "mod_1", "mod_2", "mod_3"}) EXPECT_EQ(why(known), "");
+  EXPECT_EQ(refusal("all_reduce/fp32/bytes:1024/ranks:6/group:div_2"), "these groups are of 2 ranks");
+  EXPECT_EQ(refusal("ping_pong/int8/bytes:8/round:0/group:div_2"), "ping_pong has rounds of pairs, and no groups");
+}
+
+/// The bytes of a case on each resource; of what it loads less than the probe, negative.
+std::map<std::string_view, double> loads(const Case& c) {
+  std::map<std::string_view, double> bytes;
+  for (const Demand& demand : c.work.phases.at(0)) bytes[demand.resource.id] = demand.amount * (demand.lighter ? -1 : 1);
+  return bytes;
+}
+
+TEST_F(CollectiveSuites, TheRoofOfGroupsIsThatOfTheLinksTheyCross) {
+  using testing::Pair;
+  const auto of = [&](const std::string& group) { return loads(chosen("all_reduce/fp32/bytes:1200/group:" + group)); };
+  make(1, 8, Backend::cuda);
+  EXPECT_THAT(of("div_4"), ElementsAre(Pair("nvlink", 1800)));  // 2 (m-1)/m
+  EXPECT_THAT(of("mod_4"), ElementsAre(Pair("nvlink", 1200)));
+  make(2, 4, Backend::cuda);
+  EXPECT_THAT(of("div_4"), ElementsAre(Pair("nvlink", 1800))) << "a host each";
+  EXPECT_THAT(of("mod_4"), ElementsAre(Pair("network", 4 * 1200))) << "four groups share the ports of a host";
+  EXPECT_THAT(of("mod_2"), ElementsAre(Pair("network", 2 * 1200), Pair("nvlink", 1200)));
+  make(3, 4, Backend::cuda);
+  EXPECT_THAT(of("div_6"), ElementsAre(Pair("network", 2 * 1200), Pair("nvlink", 1800))) << "both cross the second host";
+  // Without NVLink the ways of two neighbours and of a ring of all may differ.
+  make(2, 4, Backend::cuda);
+  for (RankInfo& member : fabric.members) member.nvlink_bytes_per_second.reset();
+  EXPECT_THAT(of("div_2"), ElementsAre(Pair("pcie", -1200)));
+  EXPECT_THAT(of("div_4"), ElementsAre(Pair("pcie", 1800))) << "all ranks of a host, as in the probe";
+  make(1, 4, Backend::cpu);
+  EXPECT_THAT(of("mod_2"), ElementsAre(Pair("interprocess", -1200)));
+  // GPUs that NVLink bridges in pairs.
+  make(1, 4, Backend::cuda);
+  for (RankInfo& member : fabric.members) {
+    member.pci_bus_id = "0000:0" + std::to_string(member.rank) + ":00.0";
+    member.nvlink_peers = {"0000:0" + std::to_string(member.rank ^ 1) + ":00.0"};
+  }
+  EXPECT_THAT(of("div_2"), ElementsAre(Pair("nvlink", 1200)));
+  EXPECT_THAT(of("mod_2"), ElementsAre(Pair("pcie", -1200)));
 }
 
 // All ranks of a host carry more than one does: eight rails, and one rank per host has one of them.
