@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "numbers.hpp"
@@ -106,12 +107,17 @@ void log_unique_id() { Log::only().write(init, 0, "Bootstrap: Using lo:127.0.0.1
 
 void log_connections(const Communicator& communicator) {
   const int rank = communicator.rank(), size = communicator.size();
+  const std::string named = variable("GPUMODEL_NCCL_TRANSPORT"), transport = named.empty() ? "P2P/CUMEM" : named;
+  static std::once_flag once;
+  if (transport.starts_with("NET/Socket")) {
+    std::call_once(once, [&] { Log::only().write(init, communicator.device(), "NET/Socket : Using [0]eth0:10.0.0.1<0>"); });
+  }
   for (int channel = 0; size > 1 && channel < 2; ++channel) {
     const int next = (rank + 1) % size;
     Log::only().write(init, communicator.device(),
                       "Channel 0" + std::to_string(channel) + "/0 : " + std::to_string(rank) + "[" +
                           std::to_string(communicator.device()) + "] -> " + std::to_string(next) + "[" + std::to_string(next) +
-                          "] via P2P/CUMEM");
+                          "] via " + transport);
   }
 }
 
