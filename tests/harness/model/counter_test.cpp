@@ -90,6 +90,12 @@ TEST(FindWorseCounters, AStateThatIsNotHealthyIsAFindingWithoutAChange) {
   EXPECT_THAT(found({"power_limit_of_default", 0, 0.99, 1}), IsEmpty());
   EXPECT_THAT(found({"power_limit_of_default", 0, 1.1, 1.095}), IsEmpty());
   EXPECT_THAT(found({"nvlink_links", 0, 3, 3}), IsEmpty()) << "how many it should have is not known here";
+  EXPECT_THAT(found({"remap_failed", 0, 0, 0}), IsEmpty());
+  for (const char* const id : {"remap_pending", "remap_failed"}) {
+    const auto faulty = found({id, 0, 1, 1});
+    ASSERT_EQ(faulty.size(), 1u) << id << ": a row is faulty and in use, since whenever";
+    EXPECT_EQ(faulty[0].kind, FindingKind::uncorrected_errors);
+  }
   auto findings = found({"fabric_unhealthy", 0, 1, {}});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].text, "node1 cuda:0: unhealthy NVLink fabrics: 1") << "not read after the run";

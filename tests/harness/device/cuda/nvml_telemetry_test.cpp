@@ -410,8 +410,14 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
   } faults[] = {
       {"uncorrected", [] { driver.uncorrected += 2; }, {"uncorrected_errors"}, {}},  // repaired by a reset long ago
       {"corrected", [] { driver.corrected += 1; }, {}, {}},
-      {"pending", [] { driver.remapped[2] = 1; }, {"uncorrected_errors", "state_remap_pending"}, {"state_remap_pending"}},
-      {"not remapped", [] { driver.remapped[3] = 1; }, {"uncorrected_errors", "state_remap_failed"}, {"state_remap_failed"}},
+      {"pending",
+       [] { driver.remapped[2] = 1; },
+       {"uncorrected_errors", "state_remap_pending"},
+       {"uncorrected_errors", "state_remap_pending"}},
+      {"not remapped",
+       [] { driver.remapped[3] = 1; },
+       {"uncorrected_errors", "state_remap_failed"},
+       {"uncorrected_errors", "state_remap_failed"}},
       {"retired", [] { driver.fields[30] += 1; }, {"uncorrected_errors"}, {}},
       {"NVLink", [] { driver.links_up = 17; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
       {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
