@@ -18,6 +18,17 @@ namespace {
 
 constexpr int kMostAtOnce = 1000;  // a driver that never stops reporting must not hold the reader
 
+/// The number of the report that a line of the log has about the GPU. With MIG the driver names the instance:
+/// "NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:00): 43, pid=7".
+std::optional<double> number_in_line(const std::string& line, const std::string& gpu) {
+  const std::size_t found = line.find(gpu);
+  if (found == std::string::npos) return std::nullopt;
+  const std::string behind = line.substr(found + gpu.size());
+  const std::size_t end = behind.find("): ");
+  if (end == std::string::npos || (end > 0 && behind.front() != ' ')) return std::nullopt;
+  return number(behind.substr(end + 3));
+}
+
 /// As the driver writes it: in lower case, without the function.
 std::string bus_in_log(std::string pci_bus_id) {
   std::transform(pci_bus_id.begin(), pci_bus_id.end(), pci_bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -27,7 +38,7 @@ std::string bus_in_log(std::string pci_bus_id) {
 }  // namespace
 
 XidReports::XidReports(const NvmlDevice& device, const std::filesystem::path& kernel_log)
-    : nvml_(device.nvml()), line_start_("NVRM: Xid (PCI:" + bus_in_log(device.pci_bus_id()) + "): ") {
+    : nvml_(device.nvml()), gpu_in_log_("NVRM: Xid (PCI:" + bus_in_log(device.pci_bus_id())) {
   if (nvml_.call("nvmlEventSetCreate", &events_)) {
     if (device.call("nvmlDeviceRegisterEvents", kXidEvent, events_)) return;
     nvml_.call("nvmlEventSetFree", events_);
@@ -69,10 +80,10 @@ void XidReports::drain_log() {
     rest_.append(text.data(), static_cast<std::size_t>(length));
     for (std::size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) {
       const std::string line = rest_.substr(0, end);
-      const std::size_t found = line.find(line_start_);
-      if (found == std::string::npos) continue;
+      const auto reported = number_in_line(line, gpu_in_log_);
+      if (!reported) continue;
       ++count_;
-      last_ = number(line.substr(found + line_start_.size()));
+      last_ = reported;
     }
   }
 }

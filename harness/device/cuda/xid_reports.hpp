@@ -33,7 +33,7 @@ class XidReports {
   const Nvml& nvml_;
   void* events_ = nullptr;
   int log_ = -1;
-  std::string line_start_;  ///< of this GPU's lines in the log: "NVRM: Xid (PCI:0000:3b:00): "
+  std::string gpu_in_log_;  ///< its lines in the log begin with it: "NVRM: Xid (PCI:0000:3b:00"
   std::string rest_;        ///< of the log, a line whose end was not read yet
   double count_ = 0;
   std::optional<double> last_;

@@ -601,6 +601,11 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
   reports.drain();
   EXPECT_EQ(reports.count(), 2);
   EXPECT_EQ(reports.last(), 94);
+  log("4,6,7,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01): 95, pid=3\n4,7,8,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:00): 43, "
+      "pid=3\n");
+  reports.drain();
+  EXPECT_EQ(reports.count(), 4) << "with MIG the driver names the instance";
+  EXPECT_EQ(reports.last(), 43);
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
