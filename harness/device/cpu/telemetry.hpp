@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "harness/device/telemetry.hpp"
@@ -30,10 +32,14 @@ class CpuTelemetry final : public TelemetrySource {
     double wraps = 0;  ///< microjoules before the counter last started again
   };
   std::optional<double> energy_joules();
+  /// Since the first reading, how long any package of the cores was throttled: the longest of them in each reading.
+  std::optional<double> throttled_seconds();
 
   std::filesystem::path root_;
   std::vector<int> cores_;
   std::vector<Package> packages_;
+  std::map<int, double> throttled_before_;  ///< by core, its package's counter at the last reading, in milliseconds
+  double throttled_milliseconds_ = 0;
 };
 
 }  // namespace roofmark::cpu

@@ -40,6 +40,15 @@ TEST(CpuTelemetry, EnergyIsTheSumOfThePackagesAndNotOfTheirParts) {
   EXPECT_EQ(telemetry.power_kind(), "from the energy counter");
 }
 
+TEST(CpuTelemetry, EnergyOfThePlatformContainsThatOfThePackages) {
+  const FakeRoot root;
+  put_package(root, "0", "5000000");
+  root.put(kPowercap + "0/name", "package-0");
+  put_package(root, "1", "9000000");
+  root.put(kPowercap + "1/name", "psys");
+  EXPECT_EQ(CpuTelemetry(root.root, {0}).read().energy_joules, 5);
+}
+
 TEST(CpuTelemetry, EnergyGrowsOnWhereACounterStartsAgain) {
   const FakeRoot root;
   put_package(root, "0", "999000000");
@@ -61,16 +70,30 @@ TEST(CpuTelemetry, EnergyThatMayNotBeReadIsAbsent) {
   EXPECT_FALSE(telemetry.read().energy_joules);
 }
 
-TEST(CpuTelemetry, ThrottledTimeIsTheLongestOfThePackages) {
+TEST(CpuTelemetry, ThrottledTimeGrowsWithAnyOfThePackages) {
   const FakeRoot root;
   const auto put = [&](int core, const std::string& milliseconds) {
     root.put("sys/devices/system/cpu/cpu" + std::to_string(core) + "/thermal_throttle/package_throttle_total_time_ms",
              milliseconds);
   };
   put(0, "1500");
-  put(8, "2500");
-  put(9, "9000");
-  EXPECT_THAT(CpuTelemetry(root.root, {0, 8}).read().throttled_seconds, ElementsAre(Pair("thermal", 2.5)));
+  put(1, "1500");
+  put(8, "90000");
+  put(16, "0");
+  CpuTelemetry telemetry(root.root, {0, 1, 8});
+  const auto throttled = [&] { return telemetry.read().throttled_seconds.at("thermal"); };
+  const double before = throttled();
+  put(0, "2000");
+  put(1, "2000");
+  EXPECT_DOUBLE_EQ(throttled() - before, 0.5) << "the other package was throttled for longer, long ago";
+  put(0, "2300");
+  put(1, "2300");
+  put(8, "90400");
+  EXPECT_DOUBLE_EQ(throttled() - before, 0.9) << "both at the same time";
+  put(16, "7000");
+  EXPECT_DOUBLE_EQ(throttled() - before, 0.9) << "none of its cores is measured";
+  put(8, "10");
+  EXPECT_DOUBLE_EQ(throttled() - before, 0.9) << "the driver was loaded again";
 }
 
 TEST(CpuTelemetry, CountsTheErrorsOfAllMemoryControllers) {
