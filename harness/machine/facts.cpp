@@ -46,7 +46,7 @@ std::vector<fs::path> control_groups(const fs::path& root, const std::string& co
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     fs::path base = root / "sys/fs/cgroup";
     if (controllers == ",,") {
-      if (fs::exists(base / "unified")) base /= "unified";
+      if (is_there(base / "unified")) base /= "unified";
     } else if (controllers.find("," + controller + ",") != std::string::npos) {
       base /= controller;
     } else {

@@ -47,6 +47,16 @@ std::optional<std::string> choice_in(const fs::path& file) {
   return all.substr(open + 1, close - open - 1);
 }
 
+bool is_there(const fs::path& file) {
+  std::error_code unreadable;
+  return fs::exists(file, unreadable);
+}
+
+bool is_folder(const fs::path& file) {
+  std::error_code unreadable;
+  return fs::is_directory(file, unreadable);
+}
+
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;

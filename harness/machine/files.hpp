@@ -24,6 +24,10 @@ std::optional<double> number_in(const std::filesystem::path& file);
 /// The word in brackets of a file that lists all choices: "always [madvise] never".
 std::optional<std::string> choice_in(const std::filesystem::path& file);
 
+/// False also where the kernel does not let this process look.
+bool is_there(const std::filesystem::path& file);
+bool is_folder(const std::filesystem::path& file);
+
 /// The entries of a folder whose names start with `prefix`, sorted.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder, const std::string& prefix = "");
 

@@ -18,8 +18,8 @@ std::size_t huge_page_bytes(const std::filesystem::path& root) {
 
 std::string why_no_huge_pages(const std::filesystem::path& root) {
   const std::filesystem::path memory = root / "sys/kernel/mm", folder = memory / "transparent_hugepage";
-  if (!std::filesystem::is_directory(memory)) return {};
-  if (!std::filesystem::is_directory(folder)) return "the kernel has no transparent huge pages";
+  if (!is_folder(memory)) return {};
+  if (!is_folder(folder)) return "the kernel has no transparent huge pages";
   if (number(value_in(root / "proc/self/status", "THP_enabled")) == 0) {
     return "transparent huge pages are off for this process (prctl PR_SET_THP_DISABLE)";
   }

@@ -80,13 +80,13 @@ std::vector<Nic> interfaces(const fs::path& root) {
     if (number_in(interface / "type") != kEthernet || !is_up(interface)) continue;
     // A bond stands for its members, and a virtual machine's paravirtual interface for its fast path. A bridge is no hardware:
     // its members count.
-    const bool behind_bridge = fs::exists(interface / "brport");
-    if (fs::exists(interface / "master") && !behind_bridge) continue;
-    const bool bond = fs::exists(interface / "bonding");
+    const bool behind_bridge = is_there(interface / "brport");
+    if (is_there(interface / "master") && !behind_bridge) continue;
+    const bool bond = is_there(interface / "bonding");
     const bool stacked = !entries(interface, "lower_").empty();  // such as a VLAN
     Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device")};
     if (bond) nic.numa_node = bond_numa_node(interface);
-    if (bond || fs::exists(interface / "device")) {
+    if (bond || is_there(interface / "device")) {
       hardware.push_back(std::move(nic));
     } else if (!behind_bridge && !stacked && number_in(interface / "iflink") != number_in(interface / "ifindex")) {
       nic.bytes_per_second.reset();  // the kernel gives every pair 10 Gb/s

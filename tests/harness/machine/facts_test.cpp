@@ -174,6 +174,14 @@ TEST_F(CpuFactsTest, ControlGroupsOfVersion1Limit) {
   EXPECT_EQ(available_memory(root), kGiB);
 }
 
+TEST_F(CpuFactsTest, ControlGroupsThatCannotBeReadLimitNothing) {
+  put_machine();
+  put("proc/self/cgroup", "0::/");
+  std::filesystem::create_directories(root / "sys/fs/cgroup");
+  std::filesystem::create_symlink("unified", root / "sys/fs/cgroup/unified");  // it cannot be followed
+  EXPECT_EQ(read_cpu_facts(root, {0}).memory_bytes, 16 * kGiB);
+}
+
 TEST_F(CpuFactsTest, ALimitAboveTheMachineChangesNothing) {
   put_machine();
   put("proc/self/cgroup", "0::/");

@@ -34,6 +34,13 @@ TEST(HugePages, AreOfTheKernelsSize) {
   EXPECT_EQ(huge_page_bytes(root.root), std::size_t{512} << 20) << "ARM with pages of 64 KiB";
 }
 
+TEST(HugePages, AreUnknownWhereTheKernelsFolderCannotBeRead) {
+  const FakeRoot root;
+  std::filesystem::create_directories(root.root / "sys/kernel");
+  std::filesystem::create_symlink("mm", root.root / "sys/kernel/mm");  // it cannot be followed
+  EXPECT_EQ(why_no_huge_pages(root.root), "");
+}
+
 TEST(HugePages, AreUnknownWhereTheKernelDoesNotSay) {
   const FakeRoot root;
   EXPECT_FALSE(huge_page_share(root.root, at(0x7f0000000000)));

@@ -89,6 +89,12 @@ TEST_F(NicsTest, RoceHasTheRateOfItsInterface) {
   EXPECT_EQ(nics[2].kind, "RDMA");
 }
 
+TEST_F(NicsTest, WhatTheKernelDoesNotShowIsNotThere) {
+  put_hardware("eth0", "100000");
+  std::filesystem::create_symlink("brport", root / (net("eth0") + "brport"));  // it cannot be followed
+  EXPECT_THAT(names(), ElementsAre("eth0"));
+}
+
 TEST_F(NicsTest, WhereNoPortIsUpTheHardwaresInterfacesCount) {
   put_port("mlx5_0", "40 Gb/sec (4X QDR)", "InfiniBand", "1: DOWN");
   put_interface("lo", "", 772, 1, 1);
