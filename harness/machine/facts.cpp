@@ -82,6 +82,8 @@ MemoryLimit memory_limit(const fs::path& root) {
   MemoryLimit found;
   for (const fs::path& folder : control_groups(root, "memory")) {
     std::optional<double> limit = number_in(folder / "memory.max"), used = number_in(folder / "memory.current");
+    // Above its high mark the kernel takes memory back, and slows the group down.
+    if (const auto high = number_in(folder / "memory.high")) limit = std::min(limit.value_or(*high), *high);
     std::string cache_key = "inactive_file ";
     if (!used) {
       limit = number_in(folder / "memory.limit_in_bytes");

@@ -160,6 +160,20 @@ TEST_F(CpuFactsTest, ControlGroupsOfVersion2Limit) {
   EXPECT_EQ(available_memory(root), 2 * kGiB);
 }
 
+TEST_F(CpuFactsTest, MemoryBeyondTheHighMarkOfAControlGroupIsTakenBackByTheKernel) {
+  put_machine();
+  put("proc/self/cgroup", "0::/job");
+  put("sys/fs/cgroup/job/memory.max", std::to_string(6 * kGiB));
+  put("sys/fs/cgroup/job/memory.high", std::to_string(4 * kGiB));
+  put("sys/fs/cgroup/job/memory.current", std::to_string(kGiB));
+  EXPECT_EQ(total_memory(root), 4 * kGiB);
+  EXPECT_EQ(available_memory(root), 3 * kGiB);
+  put("sys/fs/cgroup/job/memory.max", "max");
+  EXPECT_EQ(available_memory(root), 3 * kGiB);
+  put("sys/fs/cgroup/job/memory.high", "max");
+  EXPECT_EQ(available_memory(root), 8 * kGiB);
+}
+
 TEST_F(CpuFactsTest, ControlGroupsOfVersion1Limit) {
   put_machine();
   put("proc/self/cgroup", "4:memory:/box\n3:cpu,cpuacct:/box\n0::/");
