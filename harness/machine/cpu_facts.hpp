@@ -14,7 +14,7 @@ namespace roofmark {
 
 /// Facts about the host from /proc and /sys. Absent if unreadable.
 struct CpuFacts {
-  std::string model;     ///< "model name" of /proc/cpuinfo, or "CPU"
+  std::string model;     ///< cpu_name(), or "CPU"
   int cores = 0;         ///< that this process may use
   int logical_cpus = 0;  ///< of these cores, that this process may use
   int threads_per_core = 1;

@@ -212,10 +212,18 @@ std::vector<int> first_cpus(const fs::path& root, const std::vector<int>& usable
   return first;
 }
 
+std::string cpu_name(const fs::path& root) {
+  const fs::path cpuinfo = root / "proc/cpuinfo";
+  if (const auto name = value_in(cpuinfo, "model name")) return *name;
+  const auto implementer = value_in(cpuinfo, "CPU implementer"), part = value_in(cpuinfo, "CPU part");
+  return implementer && part ? fmt::format("CPU of implementer {}, part {}", *implementer, *part) : std::string();
+}
+
 CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   CpuFacts facts;
   const fs::path cpuinfo = root / "proc/cpuinfo";
-  facts.model = value_in(cpuinfo, "model name").value_or("CPU");
+  const std::string name = cpu_name(root);
+  facts.model = name.empty() ? "CPU" : name;
 
   const std::vector<int> cores = first_cpus(root, usable);
   facts.cores = static_cast<int>(cores.size());
@@ -227,7 +235,8 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
     if (const auto package = first_line(topology / "physical_package_id")) packages.insert(*package);
   }
 
-  for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "microcode", "cpu MHz"}) {
+  for (const char* key : {"vendor_id", "cpu family", "model", "stepping", "microcode", "cpu MHz", "CPU implementer", "CPU part",
+                          "CPU revision"}) {
     if (const auto value = value_in(cpuinfo, key)) facts.cpuinfo.emplace_back(key, *value);
   }
   facts.logical_cpus = static_cast<int>(usable.size());

@@ -15,6 +15,8 @@ namespace roofmark {
 
 // What /proc and /sys say. `root` is "/", or a copy in tests.
 
+/// "model name" of /proc/cpuinfo. Linux gives an Arm CPU none: its numbers, as in Arm's "MIDR" register. Empty without either.
+std::string cpu_name(const std::filesystem::path& root);
 /// `usable`: the logical CPUs this process may run on.
 CpuFacts read_cpu_facts(const std::filesystem::path& root, const std::vector<int>& usable);
 /// The first usable logical CPU of each core, in the order of `usable`.

@@ -118,7 +118,7 @@ Host describe_host() {
   host.os = field("/etc/os-release", "PRETTY_NAME", '=');
   utsname system{};
   if (::uname(&system) == 0) host.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
-  host.cpu = field("/proc/cpuinfo", "model name", ':');
+  host.cpu = cpu_name("/");
   host.cores = static_cast<int>(std::thread::hardware_concurrency());
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   if (pages > 0) host.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

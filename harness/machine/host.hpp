@@ -32,7 +32,7 @@ double process_seconds();
 /// The host of this process. Absent or empty if it cannot be read.
 struct Host {
   std::string name, os, kernel;
-  std::string cpu;  ///< "model name" of /proc/cpuinfo
+  std::string cpu;  ///< cpu_name()
   int cores = 0;    ///< logical CPUs
   std::optional<std::uint64_t> memory_bytes;
   CpuFacts facts;                      ///< what this process may use

@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
@@ -68,6 +69,17 @@ TEST_F(CpuFactsTest, OneThreadOfEachCoreIsUsed) {
   EXPECT_EQ(facts.numa_balancing, 1);
   EXPECT_TRUE(facts.virtual_machine);
   EXPECT_THAT(facts.isa, ElementsAre("sse2", "fma", "avx2", "avx512f"));
+}
+
+TEST_F(CpuFactsTest, AnArmCpuHasNumbersForAName) {
+  put("proc/cpuinfo",
+      "processor\t: 0\nFeatures\t: fp asimd sve sve2\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+      "CPU part\t: 0xd4f\nCPU revision\t: 0");
+  const CpuFacts facts = read_cpu_facts(root, {0, 1});
+  EXPECT_EQ(facts.model, "CPU of implementer 0x41, part 0xd4f");
+  EXPECT_THAT(facts.cpuinfo,
+              ElementsAre(Pair("CPU implementer", "0x41"), Pair("CPU part", "0xd4f"), Pair("CPU revision", "0")));
+  EXPECT_THAT(facts.isa, ElementsAre("asimd", "sve", "sve2"));
 }
 
 TEST_F(CpuFactsTest, CachesAreCountedOncePerInstance) {
