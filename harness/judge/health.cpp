@@ -57,7 +57,7 @@ class Examination {
     if (const std::string clocks = lowered_application_clocks(facts); !clocks.empty()) {
       add("application clocks", clocks, "the clock under load is lower; nvidia-smi -rac as root resets them");
     }
-    if (const auto& fabric = facts.fabric; fabric && (fabric->degraded || fabric->unhealthy)) {
+    if (const auto& fabric = facts.fabric; fabric && (fabric->degraded || fabric->unhealthy || !fabric->problems.empty())) {
       const bool well = fabric->problems.empty();
       add("NVLink fabric", well ? "healthy" : fmt::format("{}", fmt::join(fabric->problems, ", ")),
           well ? ""

@@ -67,7 +67,7 @@ std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> as
   return answer;
 }
 
-/// The health that the driver states for the NVLink fabric of a GPU.
+/// The health that the driver states for the NVLink fabric of a GPU, where that has one.
 FabricHealth fabric_health(const FabricInfo& info);
 /// What NVML says of two GPUs, and whether they have access to each other's memory: if CUDA offers it both ways and the NVLink
 /// fabric of both is ready, since copies over one that is not may never end.

@@ -83,6 +83,12 @@ std::optional<FabricInfo> NvmlDevice::fabric() const {
 
 FabricHealth fabric_health(const FabricInfo& info) {
   FabricHealth health;
+  if (info.state == kFabricCompleted && info.status != 0) {
+    health.problems.push_back(fmt::format("the GPU's registration failed (NVML status {})", info.status));
+  } else if (info.state != kFabricCompleted) {
+    health.problems.emplace_back(info.state == kFabricInProgress ? "the GPU's registration is in progress"
+                                                                 : "the GPU's registration has not begun");
+  }
   const auto note = [&health](std::optional<bool>& of, std::optional<bool> is, const char* problem) {
     if (!is) return;
     of = *is || of.value_or(false);

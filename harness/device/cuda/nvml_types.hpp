@@ -24,6 +24,7 @@ inline constexpr int kNvlinkToGpu = 0;              // nvmlIntNvLinkDeviceType_t
 inline constexpr unsigned char kFabricUnknown = 0;  // nvmlGpuFabricState_t: not supported
 inline constexpr int kP2pRead = 0;                  // nvmlGpuP2PCapsIndex_t
 inline constexpr int kP2pNvlink = 2;                // nvmlGpuP2PCapsIndex_t
+inline constexpr unsigned char kFabricInProgress = 2;
 inline constexpr unsigned char kFabricCompleted = 3;
 inline constexpr unsigned long long kXidEvent = 8;  // nvmlEventTypeXidCriticalError
 

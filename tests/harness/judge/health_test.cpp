@@ -199,6 +199,10 @@ TEST(Health, TheFabricIsHealthyOrItsProblemsAreNamed) {
   EXPECT_EQ(row().what, "");
   facts.fabric.emplace();
   EXPECT_EQ(row().what, "") << "the driver does not tell";
+  facts.fabric->problems = {"the GPU's registration is in progress"};
+  EXPECT_EQ(row().state, "the GPU's registration is in progress") << "before that the driver tells no more";
+  EXPECT_THAT(row().advice, HasSubstr("nvidia-fabricmanager"));
+  facts.fabric->problems.clear();
   facts.fabric->degraded = facts.fabric->unhealthy = false;
   EXPECT_EQ(row().state, "healthy");
   EXPECT_EQ(row().advice, "");

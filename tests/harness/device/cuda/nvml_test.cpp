@@ -289,11 +289,14 @@ TEST(NvmlDevice, AnNvlinkDomainIsItsClusterAndClique) {
   const Nvml nvml = with(functions);
   fabric_answer = {0, {0x8f, 0x6a, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 0, 32766, completed, 0};
   EXPECT_EQ(facts_of(nvml).nvlink_domain, "8f6a0304-0506-0708-090a-0b0c0d0e0f10/32766");
+  EXPECT_THAT(facts_of(nvml).fabric->problems, IsEmpty());
   fabric_answer.state = in_progress;
   EXPECT_EQ(facts_of(nvml).nvlink_domain, "");
+  EXPECT_THAT(facts_of(nvml).fabric->problems, ElementsAre("the GPU's registration is in progress"));
   fabric_answer.state = completed;
   fabric_answer.status = 3;
   EXPECT_EQ(facts_of(nvml).nvlink_domain, "");
+  EXPECT_THAT(facts_of(nvml).fabric->problems, ElementsAre("the GPU's registration failed (NVML status 3)"));
   fabric_answer = {0, {}, 0, 0, completed, 0};
   EXPECT_EQ(facts_of(nvml).nvlink_domain, "") << "the switches of one host";
   EXPECT_EQ(facts_of(with(functions_of_links())).nvlink_domain, "") << "an old driver";
