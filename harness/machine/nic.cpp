@@ -38,6 +38,13 @@ std::optional<double> port_rate(const fs::path& port, bool infiniband) {
   return *gigabits * carried * 1e9 / 8;
 }
 
+/// The device whose virtual function a folder of PCI is, by its name in the tables of the kind ("infiniband", "net"); empty if
+/// it is none, or its device is another machine's.
+std::string physical_device(const fs::path& device, const char* kind) {
+  const std::vector<fs::path> names = entries(device / "physfn" / kind);
+  return names.empty() ? std::string() : names.front().filename().string();
+}
+
 std::vector<Nic> rdma_ports(const fs::path& root) {
   std::vector<Nic> found;
   for (const fs::path& device : entries(root / "sys/class/infiniband")) {
@@ -54,6 +61,8 @@ std::vector<Nic> rdma_ports(const fs::path& root) {
       }
       if (!nic.bytes_per_second) nic.bytes_per_second = port_rate(port, nic.kind == "InfiniBand");
       nic.numa_node = numa_node(device / "device");
+      const std::string physical = physical_device(device / "device", "infiniband");
+      if (!physical.empty()) nic.part_of = fmt::format("{}:{}", physical, port.filename().string());
       found.push_back(std::move(nic));
     }
   }
@@ -84,7 +93,8 @@ std::vector<Nic> interfaces(const fs::path& root) {
     if (is_there(interface / "master") && !behind_bridge) continue;
     const bool bond = is_there(interface / "bonding");
     const bool stacked = !entries(interface, "lower_").empty();  // such as a VLAN
-    Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device")};
+    Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device"),
+            physical_device(interface / "device", "net")};
     if (bond) nic.numa_node = bond_numa_node(interface);
     if (bond || is_there(interface / "device")) {
       hardware.push_back(std::move(nic));
@@ -125,12 +135,27 @@ bool is_named(const Nic& port, std::string_view list, bool whole_names) {
   return !any;
 }
 
+/// The names of those that are wanted. Of the parts of one device's port and that port itself, which all share one rate, one.
+template <class Wanted>
+std::set<std::string> distinct_ports(const std::vector<Nic>& ports, const Wanted& is_wanted) {
+  std::set<std::string> names, of_parts;
+  for (const Nic& port : ports) {
+    if (port.part_of.empty() && is_wanted(port)) names.insert(port.name);
+  }
+  for (const Nic& port : ports) {
+    if (port.part_of.empty() || !is_wanted(port) || names.contains(port.part_of)) continue;
+    if (of_parts.insert(port.part_of).second) names.insert(port.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string& nccl_ib_hca) {
-  PortChoice choice;
   const auto divide = [&](const auto& is_counted) {
-    for (const Nic& port : ports) (is_counted(port) ? choice.counted : choice.others).push_back(port);
+    const std::set<std::string> counted = distinct_ports(ports, is_counted);
+    PortChoice choice;
+    for (const Nic& port : ports) (counted.contains(port.name) ? choice.counted : choice.others).push_back(port);
     return choice;
   };
   if (!nccl_ib_hca.empty() && std::any_of(ports.begin(), ports.end(), is_rdma)) {
@@ -146,12 +171,15 @@ PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string
   }
   using Class = std::pair<double, std::string>;
   const auto class_of = [](const Nic& port) { return Class(*port.bytes_per_second, port.kind); };
+  const std::set<std::string> distinct = distinct_ports(ports, [](const Nic&) { return true; });
   std::map<Class, int> counts;
-  for (const Nic& port : ports) ++counts[class_of(port)];
+  for (const Nic& port : ports) {
+    if (distinct.contains(port.name)) ++counts[class_of(port)];
+  }
   const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.second * a.first.first, a.second) < std::tuple(b.second * b.first.first, b.second);
   });
-  return divide([&](const Nic& port) { return class_of(port) == most->first; });
+  return divide([&](const Nic& port) { return distinct.contains(port.name) && class_of(port) == most->first; });
 }
 
 std::vector<Nic> read_nics(const fs::path& root) {

@@ -28,6 +28,7 @@ Json to_json(const RankInfo& member) {
     Json entry = {{"name", nic.name}, {"kind", nic.kind}};
     put(entry, "bytes_per_second", nic.bytes_per_second);
     put(entry, "numa_node", nic.numa_node);
+    put(entry, "part_of", nic.part_of);
     nics.push_back(std::move(entry));
   }
   if (!member.near_nics.empty()) json["near_nics"] = member.near_nics;
@@ -72,6 +73,7 @@ RankInfo rank_info_from_json(const Json& json) {
     Nic& added = member.nics.emplace_back(Nic{nic.at("name"), nic.at("kind"), {}, {}});
     get(nic, "bytes_per_second", added.bytes_per_second);
     get(nic, "numa_node", added.numa_node);
+    get(nic, "part_of", added.part_of);
   }
   member.near_nics = json.value("near_nics", std::vector<std::string>());
   get(json, "nccl_ib_hca", member.nccl_ib_hca);

@@ -35,6 +35,11 @@ class NicsTest : public testing::Test, protected FakeRoot {
     put_interface(name, speed);
     put(net(name) + "device/numa_node", numa);
   }
+  /// A virtual function of the device.
+  void put_virtual_port(const std::string& device, const std::string& physical) const {
+    put_port(device, "400 Gb/sec (4X NDR)");
+    put("sys/class/infiniband/" + device + "/device/physfn/infiniband/" + physical + "/node_type", "1: CA");
+  }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const Nic& nic : read_nics(root)) found.push_back(nic.name);
@@ -87,6 +92,25 @@ TEST_F(NicsTest, RoceHasTheRateOfItsInterface) {
   EXPECT_EQ(nics[0].bytes_per_second, 25e9);
   EXPECT_EQ(nics[1].bytes_per_second, 12.5e9);
   EXPECT_EQ(nics[2].kind, "RDMA");
+}
+
+TEST_F(NicsTest, PortsOfVirtualFunctionsArePartOfThoseOfTheirDevice) {
+  put_port("mlx5_0", "400 Gb/sec (4X NDR)");
+  put_virtual_port("mlx5_1", "mlx5_0");
+  const auto nics = read_nics(root);
+  ASSERT_EQ(nics.size(), 2u);
+  EXPECT_EQ(nics[0].part_of, "");
+  EXPECT_EQ(nics[1].part_of, "mlx5_0:1");
+}
+
+TEST_F(NicsTest, InterfacesOfVirtualFunctionsArePartOfThatOfTheirDevice) {
+  put_hardware("ens1", "100000");
+  put_hardware("ens1v0", "100000");
+  put(net("ens1v0") + "device/physfn/net/ens1/mtu", "1500");
+  const auto nics = read_nics(root);
+  ASSERT_EQ(nics.size(), 2u);
+  EXPECT_EQ(nics[0].part_of, "");
+  EXPECT_EQ(nics[1].part_of, "ens1");
 }
 
 TEST_F(NicsTest, WhatTheKernelDoesNotShowIsNotThere) {
@@ -200,6 +224,19 @@ TEST(PortsOfCollectives, AreThoseThatNcclIsToldToUse) {
   EXPECT_EQ(choice_of(ports, "nothing"), "| mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1");
   EXPECT_EQ(choice_of(ports, "="), "mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1 |") << "an empty list names all";
   EXPECT_EQ(choice_of({{"eth0", "Ethernet", 10e9, {}}}, "mlx5_0"), "eth0 |") << "it names no such interface";
+}
+
+TEST(PortsOfCollectives, OfVirtualFunctionsOfOneDeviceCountOnce) {
+  std::vector<Nic> ports;
+  for (const char* name : {"mlx5_0:1", "mlx5_1:1"}) ports.push_back({name, "InfiniBand", 50e9, {}});
+  for (const char* name : {"mlx5_10:1", "mlx5_11:1", "mlx5_12:1"}) ports.push_back({name, "RoCE", 25e9, {}, "mlx5_2:1"});
+  ports.push_back({"mlx5_2:1", "RoCE", 25e9, {}});
+  for (const char* name : {"mlx5_3:1", "mlx5_4:1"}) ports.push_back({name, "InfiniBand", 50e9, {}, "mlx5_0:1"});
+  EXPECT_EQ(choice_of(ports), "mlx5_0:1 mlx5_1:1 | mlx5_10:1 mlx5_11:1 mlx5_12:1 mlx5_2:1 mlx5_3:1 mlx5_4:1");
+  EXPECT_EQ(choice_of(ports, "=mlx5_3,mlx5_4,mlx5_1"),
+            "mlx5_1:1 mlx5_3:1 | mlx5_0:1 mlx5_10:1 mlx5_11:1 mlx5_12:1 mlx5_2:1 mlx5_4:1");
+  EXPECT_EQ(choice_of(ports, "=mlx5_10,mlx5_2"), "mlx5_2:1 | mlx5_0:1 mlx5_1:1 mlx5_10:1 mlx5_11:1 mlx5_12:1 mlx5_3:1 mlx5_4:1")
+      << "the device itself rather than a part of it";
 }
 
 TEST_F(NicsTest, NoneWhereThereAreNoTables) { EXPECT_THAT(names(), IsEmpty()); }

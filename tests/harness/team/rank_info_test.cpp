@@ -148,7 +148,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.power_limit_watts = 700;
   member.numa_node = 1;
   member.cores = {2, 3};
-  member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1}, {"eth0", "Ethernet", {}, {}}};
+  member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1, "mlx5_4:1"}, {"eth0", "Ethernet", {}, {}}};
   member.near_nics = {"mlx5_0"};
   member.nvlinks = 18;
   member.nvlink_bytes_per_second = 450e9;
@@ -182,6 +182,8 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_THAT(read.cores, ElementsAre(2, 3));
   ASSERT_EQ(read.nics.size(), 2u);
   EXPECT_EQ(read.nics[0].bytes_per_second, 50e9);
+  EXPECT_EQ(read.nics[0].part_of, "mlx5_4:1");
+  EXPECT_EQ(read.nics[1].part_of, "");
   EXPECT_FALSE(read.nics[1].bytes_per_second);
   EXPECT_FALSE(read.nics[1].numa_node);
   EXPECT_THAT(read.near_nics, ElementsAre("mlx5_0"));
