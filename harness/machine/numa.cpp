@@ -54,6 +54,9 @@ std::vector<int> nodes_with_memory(const fs::path& root, std::vector<int> of_gpu
   for (const fs::path& gpu : entries(root / "proc/driver/nvidia/gpus")) {
     if (const auto node = number(value_in(gpu / "numa_status", "Node"))) of_gpus.push_back(static_cast<int>(*node));
   }
+  // By the firmware (SRAT), the nodes of devices. In a container the driver lists only the GPUs that were passed into it.
+  const std::vector<int> of_devices = parse_cpu_list(first_line(folder / "has_generic_initiator").value_or(""));
+  of_gpus.insert(of_gpus.end(), of_devices.begin(), of_devices.end());
   const auto has = [](const std::vector<int>& list, int node) {
     return std::find(list.begin(), list.end(), node) != list.end();
   };

@@ -19,8 +19,8 @@ namespace roofmark {
 // By system calls: libnuma need not be installed. A container may forbid them (Docker does, without --cap-add SYS_NICE).
 
 /// The NUMA nodes of the host whose memory this process may use (cpuset), ascending; empty if the kernel reports none. A GPU's
-/// memory can also be a node without CPUs (GH200) and is not counted: NVIDIA's driver lists such nodes under /proc, and CUDA
-/// names those of the GPUs that it sees (`of_gpus`). `root` is "/", or a copy in tests.
+/// memory can also be a node without CPUs (GH200) and is not counted: NVIDIA's driver lists such nodes under /proc, CUDA names
+/// those of the GPUs that it sees (`of_gpus`), and the firmware those of devices. `root` is "/", or a copy in tests.
 std::vector<int> nodes_with_memory(const std::filesystem::path& root, std::vector<int> of_gpus = {});
 /// Why a node is none of these: "NUMA node 1 is offline".
 std::string why_without_memory(int node, const std::filesystem::path& root);

@@ -87,6 +87,8 @@ TEST(Numa, MemoryOfAGpuIsNoNodeOfTheHost) {
   EXPECT_THAT(nodes_with_memory(fake.root, {0}), ElementsAre(0, 1, 2, 12)) << "no GPU has CPUs";
   fake.put("proc/driver/nvidia/gpus/0019:01:00.0/numa_status", "Node:      -1\nStatus:    disabled");
   EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2, 12));
+  fake.put("sys/devices/system/node/has_generic_initiator", "1,4-19");
+  EXPECT_THAT(nodes_with_memory(fake.root), ElementsAre(0, 1, 2)) << "a GPU that the container does not see";
 }
 
 TEST_F(Pages, LieNowhereUntilTheyAreTouched) {
