@@ -11,6 +11,7 @@
 #include "bench/program/selected_device.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/judge/health.hpp"
+#include "harness/judge/network_health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
@@ -20,7 +21,9 @@
 #include "harness/present/tables.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/facts_json.hpp"
+#include "harness/result/network_json.hpp"
 #include "harness/result/run_json.hpp"
+#include "harness/team/host_network.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/collectives.hpp"
@@ -92,13 +95,15 @@ int info(const std::string& device, bool json) {
   const Build build = describe_build();
   // Asks the libraries, which may load them.
   const std::vector<Library> libraries = libraries_of(info);
-  const std::vector<Circumstance> around = health(info, host);
+  const HostNetwork network = describe_network();
+  std::vector<Circumstance> around = health(info, host);
+  if (auto row = network_health(network)) around.push_back(*std::move(row));
   if (json) {
     Json conditions = Json::array();
     for (const Circumstance& one : around) conditions.push_back(to_json(one));
     const Json all = {{"device", to_json(info, known)}, {"ceilings", to_json(roofline)}, {"health", conditions},
                       {"host", to_json(host)},          {"build", to_json(build)},       {"libraries", to_json(libraries)},
-                      {"environment", environment}};
+                      {"environment", environment},     {"network", to_json(network)}};
     fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
     return kOk;
   }

@@ -7,6 +7,7 @@
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
+#include "harness/judge/network_health.hpp"
 #include "harness/judge/ranks/variables_health.hpp"
 #include "harness/judge/theory.hpp"
 #include "harness/machine/host.hpp"
@@ -52,6 +53,12 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
                                "other processes use the GPU"});
   }
   return origin;
+}
+
+void add_network(Origin& origin, HostNetwork network) {
+  if (auto row = network_health(network)) origin.health.push_back(*std::move(row));
+  for (Finding& finding : find_port_faults(network.faults)) origin.findings.push_back(std::move(finding));
+  origin.network = std::move(network);
 }
 
 }  // namespace roofmark

@@ -9,6 +9,7 @@
 #include "harness/judge/health.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/roofline.hpp"
+#include "harness/team/host_network.hpp"
 #include "harness/team/rank_info.hpp"
 
 namespace roofmark {
@@ -20,8 +21,11 @@ struct Origin {
   std::vector<Finding> findings;
   std::vector<RankInfo> ranks;       ///< of a team
   std::vector<Circumstance> health;  ///< of the environment
+  HostNetwork network;               ///< of a run on one host
 };
 /// `fabric`: the links to the other devices of this process, if any.
 Origin origin_of(const DeviceInfo& device, const Fabric* fabric = nullptr);
+/// Adds the ports of this host.
+void add_network(Origin& origin, HostNetwork network);
 
 }  // namespace roofmark

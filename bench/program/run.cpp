@@ -20,10 +20,12 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   const auto device = open_device(id);
   const auto fabric = fabric_of(device->info(), options.selection);
   SoloTeam team(&interrupted(), [&] { watch.step(); });
-  return run_plan(options,
-                  {*device, team, watch, plan(device->info(), options.selection, fabric.get()),
-                   origin_of(device->info(), fabric.get()), note, style_of(options)},
-                  session);
+  Origin origin = origin_of(device->info(), fabric.get());
+  add_network(origin, describe_network());
+  return run_plan(
+      options,
+      {*device, team, watch, plan(device->info(), options.selection, fabric.get()), std::move(origin), note, style_of(options)},
+      session);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ Session::Session(const DeviceInfo& device, const RunOptions& options, fs::path f
                        loaded_libraries(),
                        describe_host(),
                        device_,
-                       origin.known};
+                       origin.known,
+                       origin.network};
   run_.header.theoretical = origin.theoretical;
   run_.header.findings = origin.findings;
   run_.header.ranks = origin.ranks;

@@ -10,6 +10,7 @@
 
 #include "harness/machine/host.hpp"
 #include "harness/result/words.hpp"
+#include "harness/team/host_network.hpp"
 
 namespace roofmark {
 
@@ -51,6 +52,7 @@ Settings settings_of(const RunOptions& options, Backend backend) {
   settings.data = options.data;
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;
+  if (settings.telemetry) settings.network = port_counters(describe_network());
   settings.memory_fraction = options.selection.memory_fraction;
   settings.build_key = build_key();
   return settings;

@@ -135,7 +135,8 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
   };
   constexpr Group groups[] = {{Doubt::device, Trust::bad, "the device reports faults"},
                               {Doubt::roofs, Trust::doubtful, "the roofs are in doubt"},
-                              {Doubt::rates, Trust::doubtful, "rates are in doubt"}};
+                              {Doubt::rates, Trust::doubtful, "rates are in doubt"},
+                              {Doubt::network, Trust::doubtful, "the network has faults"}};
   for (const auto& [doubt, trust, title] : groups) {
     const auto found = doubts_of(findings, doubt);
     if (found.empty()) continue;

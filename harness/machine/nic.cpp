@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/nic.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -15,56 +13,17 @@
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/files.hpp"
+#include "harness/machine/rdma_ports.hpp"
 
 namespace roofmark {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Of an interface; some drivers give none, others -1.
-std::optional<double> interface_rate(const fs::path& interface) {
-  const auto megabits = number_in(interface / "speed");
-  return megabits && *megabits > 0 ? std::optional<double>(*megabits * 1e6 / 8) : std::nullopt;
-}
-
-/// "200 Gb/sec (4X HDR)". SDR (which older kernels do not name), DDR and QDR are line rates with 8b/10b encoding, FDR with
-/// 64b/66b; the others, and all Ethernet rates, are data rates (InfiniBand Architecture Specification, volume 2).
-std::optional<double> port_rate(const fs::path& port, bool infiniband) {
-  const auto text = first_line(port / "rate");
-  const auto gigabits = number(text);
-  if (!gigabits || *gigabits <= 0) return std::nullopt;
-  const auto is = [&](const char* name) { return infiniband && text->ends_with(name); };
-  const double carried = is("X)") || is(" SDR)") || is(" DDR)") || is(" QDR)") ? 8.0 / 10 : is(" FDR)") ? 64.0 / 66 : 1;
-  return *gigabits * carried * 1e9 / 8;
-}
-
-/// The device whose virtual function a folder of PCI is, by its name in the tables of the kind ("infiniband", "net"); empty if
-/// it is none, or its device is another machine's.
-std::string physical_device(const fs::path& device, const char* kind) {
-  const std::vector<fs::path> names = entries(device / "physfn" / kind);
-  return names.empty() ? std::string() : names.front().filename().string();
-}
-
-std::vector<Nic> rdma_ports(const fs::path& root) {
+std::vector<Nic> rdma_nics(const fs::path& root) {
   std::vector<Nic> found;
-  for (const fs::path& device : entries(root / "sys/class/infiniband")) {
-    for (const fs::path& port : entries(device / "ports")) {
-      if (first_line(port / "state").value_or("").find("ACTIVE") == std::string::npos) continue;
-      const auto layer = first_line(port / "link_layer");
-      Nic nic;
-      nic.name = fmt::format("{}:{}", device.filename().string(), port.filename().string());
-      nic.kind = layer == "InfiniBand" ? "InfiniBand" : layer == "Ethernet" ? "RoCE" : "RDMA";
-      // `rate` knows InfiniBand's steps only.
-      if (nic.kind == "RoCE") {
-        const auto interface = first_line(port / "gid_attrs/ndevs/0");
-        if (interface) nic.bytes_per_second = interface_rate(root / "sys/class/net" / *interface);
-      }
-      if (!nic.bytes_per_second) nic.bytes_per_second = port_rate(port, nic.kind == "InfiniBand");
-      nic.numa_node = numa_node(device / "device");
-      const std::string physical = physical_device(device / "device", "infiniband");
-      if (!physical.empty()) nic.part_of = fmt::format("{}:{}", physical, port.filename().string());
-      found.push_back(std::move(nic));
-    }
+  for (const RdmaPort& port : read_rdma_ports(root)) {
+    if (port.is_up()) found.push_back({port.name, port.kind, port.bytes_per_second, port.numa_node, port.part_of});
   }
   return found;
 }
@@ -183,7 +142,7 @@ PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string
 }
 
 std::vector<Nic> read_nics(const fs::path& root) {
-  std::vector<Nic> ports = rdma_ports(root);
+  std::vector<Nic> ports = rdma_nics(root);
   return ports.empty() ? interfaces(root) : ports;
 }
 

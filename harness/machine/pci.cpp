@@ -99,6 +99,19 @@ std::optional<SwitchPorts> ports_between(const fs::path& device, const fs::path&
   return found;
 }
 
+/// `when`: "current" or "max".
+PciLinkMaximum pci_link(const fs::path& device, const std::string& when) {
+  constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32, 64};
+  constexpr double kMostLanes = 32;  // the kernel writes 255 where it does not know
+  PciLinkMaximum link;
+  const auto rate = number_in(device / (when + "_link_speed")), lanes = number_in(device / (when + "_link_width"));
+  for (int i = 0; i < static_cast<int>(std::size(kGigatransfers)); ++i) {
+    if (rate == kGigatransfers[i]) link.generation = i + 1;
+  }
+  if (lanes && *lanes > 0 && *lanes <= kMostLanes) link.lanes = static_cast<int>(*lanes);
+  return link;
+}
+
 }  // namespace
 
 fs::path pci_folder(std::string bus_id, const fs::path& root) {
@@ -106,17 +119,9 @@ fs::path pci_folder(std::string bus_id, const fs::path& root) {
   return root / "sys/bus/pci/devices" / bus_id;
 }
 
-PciLinkMaximum pci_link_maximum(const fs::path& device) {
-  constexpr double kGigatransfers[] = {2.5, 5, 8, 16, 32, 64};
-  constexpr double kMostLanes = 32;  // the kernel writes 255 where it does not know
-  PciLinkMaximum maximum;
-  const auto rate = number_in(device / "max_link_speed"), lanes = number_in(device / "max_link_width");
-  for (int i = 0; i < static_cast<int>(std::size(kGigatransfers)); ++i) {
-    if (rate == kGigatransfers[i]) maximum.generation = i + 1;
-  }
-  if (lanes && *lanes > 0 && *lanes <= kMostLanes) maximum.lanes = static_cast<int>(*lanes);
-  return maximum;
-}
+PciLinkMaximum pci_link_maximum(const fs::path& device) { return pci_link(device, "max"); }
+
+PciLinkMaximum pci_link_now(const fs::path& device) { return pci_link(device, "current"); }
 
 PciLinkMaximum slot_link_maximum(const fs::path& device) {
   const std::vector<fs::path> bridges = bridges_above(device);

@@ -17,8 +17,12 @@ std::filesystem::path pci_folder(std::string bus_id, const std::filesystem::path
 /// The highest PCIe generation and the most lanes that a device supports, whatever its slot, as the kernel read them from it.
 struct PciLinkMaximum {
   std::optional<int> generation, lanes;
+
+  friend bool operator==(const PciLinkMaximum&, const PciLinkMaximum&) = default;
 };
 PciLinkMaximum pci_link_maximum(const std::filesystem::path& device);
+/// The same of its link as it is.
+PciLinkMaximum pci_link_now(const std::filesystem::path& device);
 /// The same of the port above the device, which is its slot.
 PciLinkMaximum slot_link_maximum(const std::filesystem::path& device);
 

@@ -32,10 +32,14 @@ RunState make_state(Device& device, Team& team, Settings settings) {
   return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}, {}};
 }
 
+PortReadings read_ports(const Settings& settings) { return settings.network ? settings.network() : PortReadings(); }
+
 }  // namespace
 
 Runner::Runner(Device& device, Team& team, Settings settings)
-    : state_(make_state(device, team, std::move(settings))), counters_before_(state_.sampler.counters()) {}
+    : state_(make_state(device, team, std::move(settings))),
+      counters_before_(state_.sampler.counters()),
+      ports_before_(read_ports(state_.settings)) {}
 
 std::vector<std::optional<RankTelemetry>> Runner::rank_telemetry() {
   return state_.team.gather(roofmark::rank_telemetry(state_.sampler.series(), static_cast<std::size_t>(state_.team.size())));
@@ -65,7 +69,14 @@ Finding lost_telemetry(const Team& team, int rank, double end) {
 
 using Counters = std::map<std::string, double>;
 
-std::vector<CounterChange> changes_of(int rank, const Counters& before, const Counters& after) {
+struct Readings {
+  Counters before, after;
+  PortReadings ports_before, ports_after;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, before, after, ports_before, ports_after)
+
+std::vector<CounterChange> changes_of(int rank, const Readings& read) {
+  const auto& [before, after, ports_before, ports_after] = read;
   const auto value = [](const Counters& values, std::string_view id) {
     const auto found = values.find(std::string(id));
     return found == values.end() ? std::nullopt : std::optional(found->second);
@@ -76,6 +87,7 @@ std::vector<CounterChange> changes_of(int rank, const Counters& before, const Co
                          value(after, type.number_id)};
     if (change.before || change.after) changes.push_back(std::move(change));
   }
+  for (CounterChange& change : network_changes(rank, ports_before, ports_after)) changes.push_back(std::move(change));
   return changes;
 }
 
@@ -96,21 +108,23 @@ std::vector<Finding> Runner::find_own_lost_telemetry() const {
 }
 
 std::vector<CounterChange> Runner::counters() {
-  const auto ranks = state_.team.gather(std::pair<Counters, Counters>(counters_before_, state_.sampler.counters()));
+  const auto ranks =
+      state_.team.gather(Readings{counters_before_, state_.sampler.counters(), ports_before_, read_ports(state_.settings)});
   std::vector<CounterChange> all;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (CounterChange& change : changes_of(static_cast<int>(rank), ranks[rank].first, ranks[rank].second)) {
-      all.push_back(std::move(change));
-    }
+    for (CounterChange& change : changes_of(static_cast<int>(rank), ranks[rank])) all.push_back(std::move(change));
   }
   return all;
 }
 
 std::vector<CounterChange> Runner::own_counters() {
-  return changes_of(state_.team.rank(), counters_before_, state_.sampler.counters());
+  return changes_of(state_.team.rank(),
+                    {counters_before_, state_.sampler.counters(), ports_before_, read_ports(state_.settings)});
 }
 
-std::vector<CounterChange> Runner::counters_before() const { return changes_of(state_.team.rank(), counters_before_, {}); }
+std::vector<CounterChange> Runner::counters_before() const {
+  return changes_of(state_.team.rank(), {counters_before_, {}, ports_before_, {}});
+}
 
 double Runner::limit_bytes(const Case& next) {
   const auto opened = static_cast<double>(state_.device.info().free_bytes);

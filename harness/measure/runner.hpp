@@ -28,7 +28,7 @@ class Runner {
   // This rank's, from any thread: what it knows when the other ranks, or its own measuring thread, are out of reach.
   /// The readings since the Runner was made, without the first ones.
   TelemetrySeries telemetry(std::size_t first = 0) const { return state_.sampler.series_from(first); }
-  /// The counters of its device, now or only before the run.
+  /// The counters of its device and host, now or only before the run.
   std::vector<CounterChange> own_counters();
   std::vector<CounterChange> counters_before() const;
   /// Empty, or that its device's telemetry was given up.
@@ -38,7 +38,7 @@ class Runner {
   std::vector<std::optional<RankTelemetry>> rank_telemetry();
   /// One per rank with abandoned telemetry. Every rank must call it.
   std::vector<Finding> find_lost_telemetry();
-  /// The counters of every rank's device, from when the Runner was made to now. Every rank must call it.
+  /// The counters of every rank's device and host, from when the Runner was made to now. Every rank must call it.
   std::vector<CounterChange> counters();
 
   void on_stage(StageListener listener) { state_.listener = std::move(listener); }
@@ -53,6 +53,7 @@ class Runner {
 
   RunState state_;
   std::map<std::string, double> counters_before_;
+  PortReadings ports_before_;
 };
 
 }  // namespace roofmark

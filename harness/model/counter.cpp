@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace roofmark {
@@ -13,9 +15,10 @@ namespace {
 
 /// "up to 8 per minute are normal"
 std::string tolerance_text(const Tolerance& tolerated) {
-  const std::string time = tolerated.seconds == 60  ? "minute"
-                           : tolerated.seconds == 1 ? "second"
-                                                    : fmt::format("{:g} s", tolerated.seconds);
+  const std::string time = tolerated.seconds == 3600 ? "hour"
+                           : tolerated.seconds == 60 ? "minute"
+                           : tolerated.seconds == 1  ? "second"
+                                                     : fmt::format("{:g} s", tolerated.seconds);
   return fmt::format("up to {:g} per {} are normal", tolerated.amount, time);
 }
 
@@ -26,20 +29,24 @@ bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
 
 }  // namespace
 
-std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices,
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<CounterOwner>& owners,
                                          double seconds) {
   std::vector<Finding> findings;
+  std::map<std::pair<std::string, std::string>, std::size_t> of_hosts;  // by host and counter
   for (const CounterChange& change : changes) {
     const CounterType* const type = find_counter(change.id);
     if (!type) continue;
     const auto rank = static_cast<std::size_t>(change.rank);
-    const std::string whose = rank < devices.size() ? devices[rank] + ": " : std::string();
+    const bool is_host = type->of == CounterOf::host;
+    const std::string owner = rank >= owners.size() ? std::string() : is_host ? owners[rank].host : owners[rank].device;
+    const std::string whose = owner.empty() ? owner : owner + ": ";
     const double worse = change.worse().value_or(0);
     Finding finding{type->finding, {}, {}};
     if (worse > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
       finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
                                  *change.before, *change.after);
+      if (!change.where.empty()) finding.text += fmt::format(" ({})", change.where);
       if (change.number) finding.text += fmt::format("; the last is number {:g}", *change.number);
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
@@ -52,7 +59,18 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     } else {
       continue;
     }
-    if (!devices.empty()) finding.ranks = {change.rank};
+    if (!owners.empty()) finding.ranks = {change.rank};
+    if (is_host && !owner.empty()) {
+      for (std::size_t other = 0; other < owners.size(); ++other) {
+        if (other != rank && owners[other].host == owner) finding.ranks.push_back(static_cast<int>(other));
+      }
+      std::sort(finding.ranks.begin(), finding.ranks.end());
+      const auto [known, is_new] = of_hosts.try_emplace({owner, change.id}, findings.size());
+      if (!is_new) {
+        if (finding.size > findings[known->second].size) findings[known->second] = std::move(finding);
+        continue;
+      }
+    }
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -30,7 +30,9 @@ struct Tolerance {
   }
 };
 
-/// A number that a device keeps about its own state, read before and after a run.
+enum class CounterOf { device, host };
+
+/// A number that a device, or its host, keeps about its own state, read before and after a run.
 struct CounterType {
   std::string_view id;  ///< in files and profiles
   FindingKind finding;  ///< of a change for the worse
@@ -39,6 +41,8 @@ struct CounterType {
   std::string_view number_id{};     ///< id of the last event's number, such as an Xid's
   Tolerance tolerated{};            ///< a larger change for the worse is the finding
   std::optional<double> healthy{};  ///< a worse state is the finding, even if the run did not change it
+  CounterOf of = CounterOf::device;
+  std::optional<double> stops_at{};  ///< it stays there once it has reached it
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
@@ -76,6 +80,47 @@ inline constexpr CounterType kCounters[] = {
      {0.01},
      0.99},
     {"foreign_processes", FindingKind::foreign_process, CounterKind::present, "other processes on the device"},
+    // Of the RDMA ports that the host's collectives use and that were up before the run, together. The tolerated rates are
+    // those of NVIDIA's monitor (NVIDIA/NVSentinel, docs/nic-health-monitor.md): 120 symbol errors per hour, the InfiniBand
+    // Architecture's limit, and 5 recoveries per minute. Those of InfiniBand stop at the widths of its PortCounters.
+    {"network_ports", FindingKind::network_lost, CounterKind::parts, "network ports that are up", {}, {}, {}, CounterOf::host},
+    {"network_rate", FindingKind::network_lost, CounterKind::parts, "Gb/s of network ports", {}, {}, {}, CounterOf::host},
+    {"network_link_downs",
+     FindingKind::network_lost,
+     CounterKind::events,
+     "network links that went down",
+     {},
+     {},
+     {},
+     CounterOf::host,
+     0xff},
+    {"network_link_recoveries",
+     FindingKind::network_errors,
+     CounterKind::events,
+     "recoveries of network links",
+     {},
+     {5, 60},
+     {},
+     CounterOf::host,
+     0xff},
+    {"network_symbol_errors",
+     FindingKind::network_errors,
+     CounterKind::events,
+     "symbol errors of network links",
+     {},
+     {120, 3600},
+     {},
+     CounterOf::host,
+     0xffff},
+    {"network_link_integrity_errors",
+     FindingKind::network_errors,
+     CounterKind::events,
+     "integrity errors of network links",
+     {},
+     {},
+     {},
+     CounterOf::host,
+     0xf},
 };
 
 /// Whether a kind of finding has counters exactly where its table says so.
@@ -93,12 +138,13 @@ constexpr const CounterType* find_counter(std::string_view id) {
   return nullptr;
 }
 
-/// A counter of one device around a run. A value that could not be read is absent.
+/// A counter of one rank's device or host around a run. A value that could not be read is absent.
 struct CounterChange {
   std::string id;
   int rank = 0;
   std::optional<double> before, after;
   std::optional<double> number{};  ///< of the last event, where it has one
+  std::string where{};             ///< the parts that got worse, where it counts several: "mlx5_3:1"
 
   /// By how much it got worse; absent if it could not be read, or was reset in between.
   std::optional<double> worse() const {
@@ -117,9 +163,14 @@ struct CounterChange {
   }
 };
 
+/// A rank's device and host, as findings name them.
+struct CounterOwner {
+  std::string device, host;
+};
+
 /// A finding per counter that got worse by more than is tolerated in a run of `seconds`, or whose state is not healthy; the
-/// device of its rank stands before it.
-std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<std::string>& devices,
+/// owner stands before it. A host's counters are read by each of its ranks: the worst reading counts.
+std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<CounterOwner>& owners,
                                          double seconds = 0);
 
 /// The kinds of findings that these counters cannot show on the device of a rank: the device has no such counter, or one could

@@ -22,8 +22,9 @@ constexpr std::string_view name(Severity severity) {
   return names[static_cast<int>(severity)];
 }
 
-/// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow.
-enum class Doubt { nothing, roofs, rates, place, device };
+/// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow; `network`:
+/// the ports of a host.
+enum class Doubt { nothing, roofs, rates, place, network, device };
 
 /// How far the doubt reaches: to the case, ceiling, rank or link that a finding is about, or to all results of the run.
 enum class Extent { part, all };
@@ -85,6 +86,9 @@ enum class FindingKind {
   link_errors,
   link_lost,
   link_training,
+  network_ports,
+  network_lost,
+  network_errors,
   fabric_degraded,
   fabric_unhealthy,
   peer_access,
@@ -188,6 +192,19 @@ inline constexpr FindingType kFindingTypes[] = {
      "A link went down or retrained narrower during the run. Reseat or replace its connector, cable or riser, and reboot."},
     {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::host_link,
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
+    {FindingKind::network_ports, "network_ports", Severity::warning, Doubt::network, FoundBy::session,
+     "Collectives between hosts go at the rate of the host with the fewest and slowest ports. Check the cable, the "
+     "transceiver, "
+     "the switch port and the NIC's slot; ibstat, or ethtool for RoCE, shows a port's state. A port that is meant to be "
+     "unused: "
+     "leave it out by NCCL_IB_HCA, or switch it off."},
+    {FindingKind::network_lost, "network_lost", Severity::warning, Doubt::network, FoundBy::counters,
+     "A network port went down or became slower during the run: jobs over it fail or wait. Check the cable, the transceiver "
+     "and "
+     "the switch port, and its log; if it happens again, replace them."},
+    {FindingKind::network_errors, "network_errors", Severity::warning, Doubt::network, FoundBy::counters,
+     "The network link has more errors than a healthy one: a dirty or faulty cable, transceiver or port. A growing count "
+     "announces a link that goes down."},
     {FindingKind::fabric_degraded, "fabric_degraded", Severity::warning, Doubt::rates, FoundBy::counters,
      "The NVLink fabric gives this GPU less bandwidth than it should, or is being recovered: transfers between GPUs are "
      "slower. `roofmark info` and nvidia-smi -q (Fabric) name the condition. Check the log of nvidia-fabricmanager, the "

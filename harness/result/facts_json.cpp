@@ -5,6 +5,7 @@
 #include "harness/result/device_json.hpp"
 #include "harness/result/fields.hpp"
 #include "harness/result/journal.hpp"
+#include "harness/result/network_json.hpp"
 #include "harness/result/words.hpp"
 
 namespace roofmark {
@@ -120,6 +121,8 @@ Json to_json(const RunFacts& facts) {
                {"host", to_json(facts.host)},
                {"device", to_json(facts.device, facts.device_known)}};
   put(json, "budget_seconds", facts.budget_seconds);
+  if (!facts.network.nics.empty() || !facts.network.ports.empty() || facts.network.hung)
+    json["network"] = to_json(facts.network);
   return json;
 }
 
@@ -141,6 +144,7 @@ RunFacts run_facts_from_json(const Json& json) {
   facts.host = host_from_json(json.at("host"));
   facts.device = device_from_json(json.at("device"));
   get(json.at("device"), "known", facts.device_known);
+  if (json.contains("network")) facts.network = host_network_from_json(json.at("network"));
   return facts;
 }
 

@@ -343,6 +343,9 @@ Evidence take_evidence(ResultFile& file, double now) {
   for (std::size_t rank = 0; rank < evidence.devices.size(); ++rank) {
     std::set<FindingKind>& unseen = evidence.devices[rank].unseen;
     unseen = uncounted(evidence.counters, static_cast<int>(rank));
+    const std::vector<RankInfo>& ranks = file.run.header.ranks;
+    const bool saw_ports = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
+    if (!saw_ports) unseen.insert(FindingKind::network_ports);
     // A CPU's other programs show in its load.
     if (!is_gpu) unseen.erase(FindingKind::foreign_process);
   }

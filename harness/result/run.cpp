@@ -28,10 +28,12 @@ Conclusions conclude(Run& run) {
   };
   if (run.footer) {
     add(run.footer->findings);
-    std::vector<std::string> devices;
-    for (const RankInfo& rank : run.header.ranks) devices.push_back(fmt::format("{} of {}", rank.device_id, rank.host));
+    std::vector<CounterOwner> owners;
+    for (const RankInfo& rank : run.header.ranks) {
+      owners.push_back({fmt::format("{} of {}", rank.device_id, rank.host), rank.host});
+    }
     // A run that was read from a result file has them among its header's.
-    for (const Finding& finding : find_worse_counters(run.footer->counters, devices, run.footer->total_seconds)) {
+    for (const Finding& finding : find_worse_counters(run.footer->counters, owners, run.footer->total_seconds)) {
       const auto same = [&](const Finding& other) { return other.kind == finding.kind && other.text == finding.text; };
       if (std::none_of(made.findings.begin(), made.findings.end(), same)) made.findings.push_back(finding);
     }

@@ -11,6 +11,7 @@
 #include "harness/device/device.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/libraries.hpp"
+#include "harness/team/host_network.hpp"
 
 namespace roofmark {
 
@@ -32,6 +33,7 @@ struct RunFacts {
   Host host;
   DeviceInfo device;
   bool device_known = false;  ///< its published figures are known
+  HostNetwork network;        ///< of a run on one host
 };
 
 }  // namespace roofmark

@@ -4,6 +4,7 @@
 
 #include "harness/result/device_json.hpp"
 #include "harness/result/fields.hpp"
+#include "harness/result/network_json.hpp"
 #include "harness/result/run_json.hpp"
 
 namespace roofmark {
@@ -32,6 +33,7 @@ Json to_json(const RankInfo& member) {
     nics.push_back(std::move(entry));
   }
   if (!member.near_nics.empty()) json["near_nics"] = member.near_nics;
+  if (member.port_faults) json["port_faults"] = to_json(*member.port_faults);
   put(json, "nccl_ib_hca", member.nccl_ib_hca);
   if (!member.variables.empty()) json["variables"] = member.variables;
   if (member.nvlinks > 0) json["nvlinks"] = member.nvlinks;
@@ -76,6 +78,7 @@ RankInfo rank_info_from_json(const Json& json) {
     get(nic, "part_of", added.part_of);
   }
   member.near_nics = json.value("near_nics", std::vector<std::string>());
+  if (json.contains("port_faults")) member.port_faults = port_faults_from_json(json.at("port_faults"));
   get(json, "nccl_ib_hca", member.nccl_ib_hca);
   member.variables = json.value("variables", std::map<std::string, std::string>());
   member.nvlinks = json.value("nvlinks", 0);

@@ -168,6 +168,7 @@ Json to_json(const std::vector<CounterChange>& counters) {
     put(entry, "after", counter.after);
     put(entry, "worse", counter.worse());
     put(entry, "number", counter.number);
+    put(entry, "where", counter.where);
     json.push_back(std::move(entry));
   }
   return json;
@@ -182,6 +183,7 @@ std::vector<CounterChange> counters_from_json(const JsonText::View& json) {
     get(entry, "before", counter.before);
     get(entry, "after", counter.after);
     get(entry, "number", counter.number);
+    get(entry, "where", counter.where);
   });
   return counters;
 }

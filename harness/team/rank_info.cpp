@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
@@ -23,29 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string describe(const RankInfo& member) { return fmt::format("rank {} ({})", member.rank, member.host); }
-
-std::string rate(const Nic& nic) { return nic.bytes_per_second ? format_link_rate(*nic.bytes_per_second) : "unknown rate"; }
-
-/// "8 ports of 400 Gb/s InfiniBand: mlx5_0:1, mlx5_1:1; not counted: mlx5_8:1 100 Gb/s RoCE".
-std::string in_words(const PortChoice& choice, const std::string& nccl_ib_hca) {
-  const auto joined = [](const std::vector<Nic>& ports, const char* separator, const auto& words) {
-    std::string text;
-    for (const Nic& port : ports) text += (text.empty() ? "" : separator) + words(port);
-    return text;
-  };
-  const auto with_rate = [](const Nic& port) { return fmt::format("{} {} {}", port.name, rate(port), port.kind); };
-  const Nic& first = choice.counted.front();
-  const bool alike = std::all_of(choice.counted.begin(), choice.counted.end(), [&](const Nic& port) {
-    return port.bytes_per_second == first.bytes_per_second && port.kind == first.kind;
-  });
-  std::string text =
-      alike ? fmt::format("{} port{} of {} {}: {}", choice.counted.size(), choice.counted.size() == 1 ? "" : "s", rate(first),
-                          first.kind, joined(choice.counted, ", ", [](const Nic& port) { return port.name; }))
-            : joined(choice.counted, " + ", with_rate);
-  if (!choice.others.empty()) text += "; not counted: " + joined(choice.others, ", ", with_rate);
-  if (!nccl_ib_hca.empty()) text += fmt::format("; by NCCL_IB_HCA={}", nccl_ib_hca);
-  return text;
-}
 
 /// In the order of their lowest rank.
 template <class Key>
@@ -97,6 +75,7 @@ std::optional<NetworkRate> network_rate(const std::vector<const RankInfo*>& rank
     sum += *nic.bytes_per_second;
   }
   NetworkRate of_ports{sum, fmt::format("{}, {} (the kernel's tables)", in_words(ports, first.nccl_ib_hca), first.host)};
+  if (first.port_faults && !first.port_faults->empty()) of_ports.source += ", where " + in_words(*first.port_faults);
   std::map<std::string, const RankInfo*> gpus;
   for (const RankInfo* rank : ranks) {
     if (rank->uuid.empty() || !rank->nic_way_bytes_per_second) return of_ports;
@@ -124,7 +103,9 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.pid = static_cast<int>(::getpid());
   member.device_id = device.id;
   member.device_name = device.name;
-  member.nics = read_nics(root);
+  HostNetwork network = describe_network(started_with, root);
+  member.nics = std::move(network.nics);
+  if (!network.ports.empty()) member.port_faults = std::move(network.faults);
   member.cores = allowed_cpus();
   member.host_cores = static_cast<int>(online_cpus(root).size());
   if (device.backend == Backend::cpu) {

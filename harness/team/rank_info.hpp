@@ -12,8 +12,8 @@
 
 #include "harness/device/device.hpp"
 #include "harness/machine/host.hpp"
-#include "harness/machine/nic.hpp"
 #include "harness/model/roofline.hpp"
+#include "harness/team/host_network.hpp"
 
 namespace roofmark {
 
@@ -36,9 +36,11 @@ struct RankInfo {
   std::string nvlink_domain;
   /// PCI bus ids of the GPUs that its GPU's NVLinks lead to; empty: they lead to switches, or it is unknown.
   std::vector<std::string> nvlink_peers;
-  std::vector<Nic> nics;  ///< of its host
+  std::vector<Nic> nics;  ///< of its host that are up
   /// The RDMA devices below a PCIe switch with its GPU: "mlx5_0".
   std::vector<std::string> near_nics;
+  /// Of its host's RDMA ports; absent where it has none, or they were not read.
+  std::optional<std::vector<PortFault>> port_faults;
   std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
   /// Of its process (communication_variables).
   std::map<std::string, std::string> variables;

@@ -256,7 +256,7 @@ def counters_table(files):
             found.setdefault(counter["id"], []).append((counter, where))
     rows = []
     for name, read in found.items():
-        worse = [f"{where}: {counter['worse']:g}" for counter, where in read if counter.get("worse")]
+        worse = [f"{where}: {counter['worse']:g}{' (' + counter['where'] + ')' if 'where' in counter else ''}" for counter, where in read if counter.get("worse")]
         before = [f"{where}: {counter['before']:g}" for counter, where in read if counter.get("before")]
         values = {counter.get("before") for counter, _ in read}
         if len(read) > 2 and len(values) == 1 and before:

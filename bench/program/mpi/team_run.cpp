@@ -27,6 +27,7 @@
 #include "bench/program/usage_error.hpp"
 #include "bench/support/listing.hpp"
 #include "harness/judge/ranks/findings_of_ranks.hpp"
+#include "harness/judge/ranks/host_networks.hpp"
 #include "harness/judge/ranks/variables_health.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/model/units.hpp"
@@ -108,6 +109,8 @@ Origin origin_of(MpiTeam& team, const Crew& crew, TeamJob job) {
   origin.findings = join_findings(of_ranks);
   origin.health = team_health(team.gather(origin.health));
   for (Circumstance& one : variables_health(crew, job)) origin.health.push_back(std::move(one));
+  for (Finding& finding : find_network_faults(crew.ranks)) origin.findings.push_back(std::move(finding));
+  for (Circumstance& one : networks_health(crew.ranks)) origin.health.push_back(std::move(one));
   return origin;
 }
 
@@ -265,11 +268,15 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
     if (!crew.note.empty()) say(options.run.program, crew.note);
     const Roofline links = theoretical_links(crew.ranks);
     const std::vector<Circumstance> around = variables_health(crew, TeamJob::collectives);
+    const std::vector<Circumstance> networks = networks_health(crew.ranks);
+    const std::vector<Finding> findings = find_network_faults(crew.ranks);
     if (options.json) {
       Json ranks = Json::array();
       for (const RankInfo& rank : crew.ranks) ranks.push_back(to_json(rank));
       Json conditions = Json::array();
-      for (const Circumstance& one : around) conditions.push_back(to_json(one));
+      for (const auto* rows : {&around, &networks}) {
+        for (const Circumstance& one : *rows) conditions.push_back(to_json(one));
+      }
       const Json all = {
           {"ranks", ranks}, {"ceilings", to_json(links)}, {"health", conditions}, {"build", to_json(describe_build())}};
       fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
@@ -287,6 +294,9 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
     for (const Circumstance& one : around) {
       fmt::print("{}\n", wrapped(fmt::format("{}={}: {}", one.what, one.state, one.advice),
                                  static_cast<std::size_t>(style.columns), 2));
+    }
+    for (const Finding& finding : findings) {
+      fmt::print("{}\n", wrapped("network ports: " + finding.text, static_cast<std::size_t>(style.columns), 2));
     }
     return kOk;
   });

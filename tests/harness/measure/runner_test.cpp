@@ -609,6 +609,24 @@ TEST_F(Measure, CountersAreReadBeforeAndAfterTheRun) {
   EXPECT_EQ(changes[2].worse(), 1);
 }
 
+TEST_F(Measure, ThePortsOfTheHostAreCountedToo) {
+  PortReadings ports = {{"mlx5_0:1", {{"network_ports", 1}, {"network_link_downs", 2}}}};
+  Settings settings = settings_for(device);
+  settings.network = [&] { return ports; };
+  Runner run(device, team, settings);
+  ports["mlx5_0:1"]["network_link_downs"] = 3;
+  const auto changes = run.counters();
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].id, "network_ports");
+  EXPECT_EQ(changes[1].id, "network_link_downs");
+  EXPECT_EQ(changes[1].worse(), 1);
+  EXPECT_EQ(changes[1].where, "mlx5_0:1");
+  const auto before = run.counters_before();
+  ASSERT_EQ(before.size(), 2u);
+  EXPECT_FALSE(before[1].after);
+  EXPECT_EQ(run.own_counters().size(), 2u);
+}
+
 TEST_F(Measure, EachLaunchOfALongStageIsAStep) {
   Runner r = runner();
   std::map<std::string, int, std::less<>> told;

@@ -65,10 +65,22 @@ TEST(FindWorseCounters, EveryCounterHasItsFinding) {
 }
 
 TEST(FindWorseCounters, NameTheDeviceOfTheRank) {
-  const auto findings = find_worse_counters({{"xid", 1, 0, 1}, {"xid", 7, 0, 1}}, {"node1 cuda:0", "node1 cuda:1"});
+  const auto findings =
+      find_worse_counters({{"xid", 1, 0, 1}, {"xid", 7, 0, 1}}, {{"node1 cuda:0", "node1"}, {"node1 cuda:1", "node1"}});
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_THAT(findings[0].text, testing::StartsWith("node1 cuda:1: driver error reports (Xid): rose by 1"));
   EXPECT_THAT(findings[1].text, testing::StartsWith("driver error reports (Xid): rose by 1")) << "no such rank";
+}
+
+TEST(FindWorseCounters, NameAHostOnceForAllOfItsRanks) {
+  const std::vector<CounterOwner> owners = {{"cuda:0 of a", "a"}, {"cuda:1 of a", "a"}, {"cuda:0 of b", "b"}};
+  CounterChange first{"network_link_downs", 0, 4, 5}, second{"network_link_downs", 1, 4, 6};
+  second.where = "mlx5_3:1";
+  const auto findings = find_worse_counters({first, second, {"network_link_downs", 2, 4, 4}}, owners);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, FindingKind::network_lost);
+  EXPECT_EQ(findings[0].text, "a: network links that went down: rose by 2 during the run, from 4 to 6 (mlx5_3:1)");
+  EXPECT_THAT(findings[0].ranks, testing::ElementsAre(0, 1));
 }
 
 TEST(FindWorseCounters, AllowsTheRateOfErrorsThatIsNormal) {
@@ -82,10 +94,12 @@ TEST(FindWorseCounters, AllowsTheRateOfErrorsThatIsNormal) {
   EXPECT_EQ(found("nvlink_crc_errors", 1000, 10), 0u);
   EXPECT_EQ(found("nvlink_crc_errors", 1001, 10), 1u);
   EXPECT_EQ(found("nvlink_replay_errors", 1, 600), 1u);
+  EXPECT_EQ(found("network_symbol_errors", 120, 240), 0u);
+  EXPECT_EQ(found("network_symbol_errors", 121, 240), 1u);
 }
 
 TEST(FindWorseCounters, AStateThatIsNotHealthyIsAFindingWithoutAChange) {
-  const auto found = [](const CounterChange& change) { return find_worse_counters({change}, {"node1 cuda:0"}); };
+  const auto found = [](const CounterChange& change) { return find_worse_counters({change}, {{"node1 cuda:0", "node1"}}); };
   EXPECT_THAT(found({"fabric_unhealthy", 0, 0, 0}), IsEmpty());
   EXPECT_THAT(found({"power_limit_of_default", 0, 0.99, 1}), IsEmpty());
   EXPECT_THAT(found({"power_limit_of_default", 0, 1.1, 1.095}), IsEmpty());

@@ -85,6 +85,30 @@ TEST(FactsJson, WhatIsReadAndWrittenAgainIsTheSame) {
   EXPECT_TRUE(read.device.cpu);
 }
 
+TEST(FactsJson, TheNetworkOfAHostComesBack) {
+  RunFacts facts;
+  RdmaPort port;
+  port.name = "mlx5_0:1";
+  port.kind = "RoCE";
+  port.state = "DOWN";
+  port.switched_off = false;
+  port.bytes_per_second = 25e9;
+  port.model = "0x15b3:0x1021";
+  port.pcie = {5, 8};
+  port.pcie_at_most = {5, 16};
+  port.is_virtual_function = true;
+  facts.network = {{{"mlx5_1:1", "RoCE", 25e9, 1}}, {port}, {{"mlx5_0:1", "is down", false}}, "^mlx5_2", true};
+  const Json json = to_json(facts);
+  const HostNetwork read = run_facts_from_json(json).network;
+  EXPECT_EQ(to_json(run_facts_from_json(json)).dump(), json.dump());
+  ASSERT_EQ(read.ports.size(), 1u);
+  EXPECT_EQ(read.ports.front(), port);
+  EXPECT_EQ(read.nics.at(0).numa_node, 1);
+  EXPECT_EQ(read.faults.at(0).what, "is down");
+  EXPECT_EQ(read.nccl_ib_hca, "^mlx5_2");
+  EXPECT_TRUE(read.hung);
+}
+
 TEST(FactsJson, FactsOfNothingComeBackToo) {
   const Json json = to_json(RunFacts());
   EXPECT_EQ(to_json(run_facts_from_json(json)).dump(), json.dump());

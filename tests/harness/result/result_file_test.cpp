@@ -11,6 +11,7 @@
 #include <set>
 
 #include "harness/result/journal.hpp"
+#include "harness/result/network_json.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -230,6 +231,10 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
   // A PCIe card has no NVLink.
   EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}}), testing::Not(testing::Contains(FindingKind::link_lost)));
   EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains(FindingKind::link_lost));
+  EXPECT_THAT(unseen({}), testing::IsSupersetOf({FindingKind::network_ports, FindingKind::network_lost}));
+  json["network"] = to_json(HostNetwork{{}, {RdmaPort()}, {}, "", false});
+  EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::network_ports)));
+  EXPECT_THAT(unseen({{"network_ports", 0, 8, 8}}), testing::Not(testing::Contains(FindingKind::network_lost)));
   json["device"]["kind"] = "cpu";
   EXPECT_THAT(unseen({}), testing::Contains(FindingKind::uncorrected_errors));
   EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::foreign_process))) << "its load shows them";

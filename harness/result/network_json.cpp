@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/result/network_json.hpp"
+
+#include "harness/result/fields.hpp"
+
+namespace roofmark {
+
+namespace {
+
+template <class Of, class Field>
+void visit_nic(Of& nic, const Field& field) {
+  field("name", nic.name);
+  field("kind", nic.kind);
+  field("bytes_per_second", nic.bytes_per_second);
+  field("numa_node", nic.numa_node);
+  field("part_of", nic.part_of);
+}
+
+template <class Of, class Field>
+void visit_port(Of& port, const Field& field) {
+  visit_nic(port, field);
+  field("state", port.state);
+  field("physical_state", port.physical_state);
+  field("interface", port.interface);
+  field("switched_off", port.switched_off);
+  field("model", port.model);
+  field("position", port.position);
+  field("pci_bus_id", port.pci_bus_id);
+  field("pcie_generation", port.pcie.generation);
+  field("pcie_lanes", port.pcie.lanes);
+  field("pcie_generation_at_most", port.pcie_at_most.generation);
+  field("pcie_lanes_at_most", port.pcie_at_most.lanes);
+}
+
+}  // namespace
+
+Json to_json(const std::vector<PortFault>& faults) {
+  Json json = Json::array();
+  for (const PortFault& fault : faults) {
+    json.push_back({{"port", fault.port}, {"what", fault.what}, {"carries", fault.carries}});
+  }
+  return json;
+}
+
+std::vector<PortFault> port_faults_from_json(const Json& json) {
+  std::vector<PortFault> faults;
+  for (const Json& one : json) faults.push_back({one.at("port"), one.at("what"), one.at("carries")});
+  return faults;
+}
+
+Json to_json(const HostNetwork& network) {
+  Json json = {{"nics", Json::array()}, {"rdma_ports", Json::array()}, {"faults", to_json(network.faults)}};
+  for (const Nic& nic : network.nics) visit_nic(nic, put_into(json["nics"].emplace_back(Json::object())));
+  for (const RdmaPort& port : network.ports) {
+    Json& entry = json["rdma_ports"].emplace_back(Json::object());
+    visit_port(port, put_into(entry));
+    if (port.is_virtual_function) entry["virtual_function"] = true;
+  }
+  put(json, "nccl_ib_hca", network.nccl_ib_hca);
+  if (network.hung) json["hung"] = true;
+  return json;
+}
+
+HostNetwork host_network_from_json(const Json& json) {
+  HostNetwork network;
+  for (const Json& nic : json.at("nics")) visit_nic(network.nics.emplace_back(), get_from(nic));
+  for (const Json& entry : json.at("rdma_ports")) {
+    RdmaPort& port = network.ports.emplace_back();
+    visit_port(port, get_from(entry));
+    port.is_virtual_function = entry.value("virtual_function", false);
+  }
+  network.faults = port_faults_from_json(json.at("faults"));
+  get(json, "nccl_ib_hca", network.nccl_ib_hca);
+  network.hung = json.value("hung", false);
+  return network;
+}
+
+}  // namespace roofmark

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/machine/rdma_ports.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/harness/rdma_root.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class RdmaPortsTest : public testing::Test, protected RdmaRoot {};
+
+TEST_F(RdmaPortsTest, AreAllThatADeviceHasWithCardAndLink) {
+  FakePort port = numbered(3);
+  port.state = "1: DOWN";
+  port.physical_state = "2: Polling";
+  port.width = "8";
+  put_port(port);
+  const auto ports = read_rdma_ports(root);
+  ASSERT_EQ(ports.size(), 1u);
+  const RdmaPort& read = ports.front();
+  EXPECT_EQ(read.name, "mlx5_3:1");
+  EXPECT_EQ(read.kind, "InfiniBand");
+  EXPECT_EQ(read.state, "DOWN");
+  EXPECT_EQ(read.physical_state, "Polling");
+  EXPECT_FALSE(read.is_up());
+  EXPECT_EQ(read.switched_off, false);
+  EXPECT_EQ(read.bytes_per_second, 50e9);
+  EXPECT_EQ(read.model, "0x15b3:0x1021 0x15b3 0x0041 MT_0000000838");
+  EXPECT_EQ(read.position, "0.1");
+  EXPECT_EQ(read.pci_bus_id, "0000:13:00.0");
+  EXPECT_EQ(read.pcie, (PciLinkMaximum{5, 8}));
+  EXPECT_EQ(read.pcie_at_most, (PciLinkMaximum{5, 16}));
+  EXPECT_FALSE(read.is_virtual_function);
+}
+
+TEST_F(RdmaPortsTest, SayWhoSwitchedThemOffWhereThatCanBeTold) {
+  FakePort off = numbered(0);
+  off.state = "1: DOWN";
+  off.physical_state = "3: Disabled";
+  put_port(off);
+  FakePort roce = numbered(1);
+  roce.layer = "Ethernet";
+  roce.state = off.state;
+  roce.physical_state = off.physical_state;  // mlx5 says so of a RoCE port without a carrier
+  roce.interface = "eth1";
+  put_port(roce);
+  roce.device = "mlx5_2";
+  roce.interface = "eth2";
+  roce.flags = "0x1002";
+  put_port(roce);
+  roce.device = "mlx5_3";
+  roce.interface = "";  // in another network namespace
+  put_port(roce);
+  std::vector<std::optional<bool>> found;
+  for (const RdmaPort& port : read_rdma_ports(root)) found.push_back(port.switched_off);
+  EXPECT_THAT(found, ElementsAre(true, false, true, std::nullopt));
+}
+
+TEST_F(RdmaPortsTest, AnElasticFabricAdapterIsRdmaAndUp) {
+  FakePort efa;
+  efa.device = "rdmap0s6";
+  efa.layer = "Unspecified";
+  efa.rate = "100 Gb/sec (4X EDR)";
+  put_port(efa);
+  const auto ports = read_rdma_ports(root);
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_EQ(ports.front().kind, "RDMA");
+  EXPECT_TRUE(ports.front().is_up());
+  EXPECT_EQ(read_port_counters({"rdmap0s6:1"}, root).at("rdmap0s6:1"),
+            (PortReading{{"network_ports", 1}, {"network_rate", 100}}));
+}
+
+TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterfaces) {
+  const FakePort port = numbered(0);
+  put_port(port);
+  for (const auto& [name, value] : {std::pair("link_downed", "3"), {"link_error_recovery", "4"}, {"symbol_error", "5"}}) {
+    put(port_folder(port) + "counters/" + name, value);
+  }
+  put(port_folder(port) + "counters/local_link_integrity_errors", "not a number");
+  FakePort roce = numbered(1);
+  roce.layer = "Ethernet";
+  roce.interface = "bond0";
+  put_port(roce);
+  put("sys/class/net/bond0/speed", "200000");
+  put("sys/class/net/bond0/carrier_down_count", "2");
+  put(port_folder(roce) + "counters/link_downed", "0");
+  const auto read = read_port_counters({"mlx5_0:1", "mlx5_1:1"}, root);
+  EXPECT_THAT(read.at("mlx5_0:1"),
+              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 400), Pair("network_link_downs", 3),
+                                   Pair("network_link_recoveries", 4), Pair("network_symbol_errors", 5)));
+  EXPECT_THAT(read.at("mlx5_1:1"),
+              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_link_downs", 2)));
+}
+
+TEST_F(RdmaPortsTest, APortThatHasGoneIsNotUpAndWithoutTablesNothingIsKnown) {
+  EXPECT_THAT(read_port_counters({"mlx5_0:1"}, root), IsEmpty());
+  put_port(numbered(1));
+  EXPECT_THAT(read_port_counters({"mlx5_0:1"}, root), ElementsAre(Pair("mlx5_0:1", ElementsAre(Pair("network_ports", 0)))));
+}
+
+}  // namespace
+}  // namespace roofmark

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/network_counters.hpp"
+
+#include <gmock/gmock.h>
+
+namespace roofmark {
+namespace {
+
+using testing::IsEmpty;
+
+std::map<std::string, double> up(std::map<std::string, double> more = {}) {
+  more["network_ports"] = 1;
+  return more;
+}
+
+CounterChange change(const std::string& id, const PortReadings& before, const PortReadings& after) {
+  for (const CounterChange& one : network_changes(2, before, after)) {
+    if (one.id == id) return one;
+  }
+  return {};
+}
+
+TEST(NetworkChanges, AreSumsThatNameThePortsThatGotWorse) {
+  const auto found =
+      change("network_link_downs", {{"a", up({{"network_link_downs", 4}})}, {"b", up({{"network_link_downs", 1}})}},
+             {{"a", up({{"network_link_downs", 4}})}, {"b", up({{"network_link_downs", 3}})}});
+  EXPECT_EQ(found.rank, 2);
+  EXPECT_EQ(found.before, 5);
+  EXPECT_EQ(found.after, 7);
+  EXPECT_EQ(found.worse(), 2);
+  EXPECT_EQ(found.where, "b");
+}
+
+TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {
+  const PortReadings before{{"a", up({{"network_rate", 400}})}, {"b", up({{"network_rate", 400}})}};
+  const PortReadings gone{{"a", up({{"network_rate", 200}})}, {"b", {{"network_ports", 0}}}};
+  auto found = change("network_ports", before, gone);
+  EXPECT_EQ(found.worse(), 1);
+  EXPECT_EQ(found.where, "b");
+  found = change("network_rate", before, gone);
+  EXPECT_EQ(found.worse(), 200);
+  EXPECT_EQ(found.where, "a");
+  EXPECT_THAT(network_changes(0, {{"b", {{"network_ports", 0}}}}, before), IsEmpty()) << "what was down before is no loss";
+}
+
+TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {
+  const PortReadings before{{"a", up({{"network_symbol_errors", 9}})}, {"b", up({{"network_symbol_errors", 0}})}};
+  EXPECT_FALSE(change("network_symbol_errors", before, {{"a", up()}, {"b", up({{"network_symbol_errors", 0}})}}).after);
+  EXPECT_FALSE(change("network_symbol_errors", before, {}).after);
+  const auto reset = change("network_symbol_errors", before,
+                            {{"a", up({{"network_symbol_errors", 0}})}, {"b", up({{"network_symbol_errors", 0}})}});
+  EXPECT_TRUE(reset.after);
+  EXPECT_FALSE(reset.worse());
+  const auto rose = change("network_symbol_errors", before,
+                           {{"a", up({{"network_symbol_errors", 0}})}, {"b", up({{"network_symbol_errors", 700}})}});
+  EXPECT_EQ(rose.worse(), 700);
+  EXPECT_EQ(rose.where, "b");
+}
+
+TEST(NetworkChanges, ACounterThatHasReachedItsEndCountsNothing) {
+  const auto read = [](double downs) { return PortReadings{{"a", up({{"network_link_downs", downs}})}}; };
+  EXPECT_EQ(change("network_link_downs", read(255), read(255)).id, "");
+  EXPECT_EQ(change("network_link_downs", read(250), read(255)).worse(), 5);
+}
+
+}  // namespace
+}  // namespace roofmark
