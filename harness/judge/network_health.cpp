@@ -20,7 +20,9 @@ std::optional<Circumstance> network_health(const HostNetwork& network) {
   std::string state = choice.counted.empty() ? "none that collectives use is up" : in_words(choice, network.nccl_ib_hca);
   std::string down;
   for (const RdmaPort& port : network.ports) {
-    if (port.is_up() || port.is_virtual_function) continue;
+    const bool is_faulty = std::any_of(network.faults.begin(), network.faults.end(),
+                                       [&](const PortFault& fault) { return fault.port == port.name; });
+    if (port.is_up() || port.is_virtual_function || is_faulty) continue;
     const std::string why = port.switched_off.value_or(false) ? ", switched off" : "";
     down += fmt::format("{}{} ({}{})", down.empty() ? "" : ", ", port.name,
                         port.physical_state.empty() ? port.state : port.physical_state, why);

@@ -51,6 +51,7 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
       finding.brief = fmt::format("{}{} {} by {:g}", whose, type->title, moved, worse);
+      if (!change.where.empty()) finding.brief += fmt::format(" ({})", change.where);
     } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
       finding.text = fmt::format("{}{}: {:.3g}", whose, type->title, change.before.value_or(*worst));
       if (change.before && change.after) finding.text += fmt::format(" before the run, {:.3g} after it", *change.after);

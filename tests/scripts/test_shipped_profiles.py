@@ -62,6 +62,28 @@ def test_a_link_that_resends_more_than_a_healthy_one_is_not_accepted(h200, save,
     assert verdicts(result, sxm_profile(tmp_path), tmp_path, save, 1 if bad else 0) == bad
 
 
+def test_a_faulty_network_port_is_not_accepted_and_a_machine_without_any_is(h200, save, tmp_path):
+    profile = sxm_profile(tmp_path)
+    result = clean(copy.deepcopy(h200))
+    assert verdicts(result, profile, tmp_path, save, 0) == {}
+    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    of_network = {check["rule"]: (check["verdict"], check["mandatory"]) for check in checks if check["rule"].startswith("network_")}
+    assert of_network == dict.fromkeys(("network_ports", "network_lost", "network_errors"), ("NOT MEASURED", False))
+    port = {"name": "mlx5_3:1", "kind": "InfiniBand", "state": "DOWN"}
+    result["network"] = {"nics": [], "rdma_ports": [port], "faults": []}
+    result["counters"] += [{"id": name, "rank": 0, "before": 8, "after": 8, "worse": 0} for name in ("network_ports", "network_link_recoveries")]
+    assert verdicts(copy.deepcopy(result), profile, tmp_path, save, 0) == {}
+    down = copy.deepcopy(result)
+    down["findings"].append({"kind": "network_ports", "severity": "warning", "doubt": "part", "found_by": ["session"], "text": "mlx5_3:1 is down", "advice": "a"})
+    assert verdicts(down, profile, tmp_path, save) == {"network_ports": "FAIL"}
+    lost = copy.deepcopy(result)
+    lost["counters"][-2:] = [{"id": "network_ports", "rank": 0, "before": 8, "after": 7, "worse": 1, "where": "mlx5_3:1"},
+                             {"id": "network_link_recoveries", "rank": 0, "before": 8}]
+    assert verdicts(lost, profile, tmp_path, save) == {"network_lost": "FAIL", "network_errors": "NOT MEASURED"}
+    profile.write_text(profile.read_text() + '[rule.state_network_ports]\nquantity = "state.network_ports"\nleast = 9\nreason = "Ordered."\n')
+    assert verdicts(result, profile, tmp_path, save) == {"state_network_ports": "FAIL"}
+
+
 def test_a_slow_all_reduce_of_a_node_is_not_accepted(h200, save, tmp_path):
     profile = sxm_profile(tmp_path)
     for busbw, bad in ((470e9, {}), (200e9, {"all_reduce": "FAIL"})):

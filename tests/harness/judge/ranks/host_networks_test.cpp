@@ -99,6 +99,12 @@ TEST(NetworkHealth, ShowsWhatThereIsAndWhatIsNotUp) {
   ASSERT_TRUE(row);
   EXPECT_EQ(row->state, "1 port of 400 Gb/s InfiniBand: mlx5_0:1; not up: mlx5_1:1 (Disabled, switched off)");
   EXPECT_EQ(row->advice, "");
+  port.name = "mlx5_2:1";
+  network.ports.push_back(port);
+  network.faults = {{"mlx5_2:1", "is down (Polling)", false}};
+  row = network_health(network);
+  EXPECT_THAT(row->state, testing::Not(HasSubstr("mlx5_2:1"))) << "the advice says it";
+  EXPECT_THAT(row->advice, testing::StartsWith("mlx5_2:1 is down (Polling): collectives"));
   network.nics.clear();
   EXPECT_THAT(network_health(network)->state, HasSubstr("none that collectives use is up; not up: mlx5_1:1"));
   network.hung = true;
