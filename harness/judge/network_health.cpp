@@ -31,9 +31,9 @@ std::optional<Circumstance> network_health(const HostNetwork& network) {
   const std::string faults = in_words(network.faults);
   return Circumstance{kWhat, state,
                       faults.empty() ? ""
-                                     : faults +
-                                           ": collectives between hosts are slower; check cable, transceiver, switch port "
-                                           "and slot"};
+                                     : fmt::format("collectives between hosts are slower: {}; check cable, transceiver, switch "
+                                                   "port and slot",
+                                                   faults)};
 }
 
 std::vector<Finding> find_port_faults(const std::vector<PortFault>& faults) {

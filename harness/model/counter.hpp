@@ -130,6 +130,12 @@ constexpr bool is_counted_as_stated(const FindingType& type) {
 }
 static_assert(std::all_of(std::begin(kFindingTypes), std::end(kFindingTypes), is_counted_as_stated));
 
+/// Whether a kind of finding is about a host: its counters do not end with a device's telemetry.
+constexpr bool is_of_host(FindingKind kind) {
+  return std::any_of(std::begin(kCounters), std::end(kCounters),
+                     [&](const CounterType& one) { return one.finding == kind && one.of == CounterOf::host; });
+}
+
 /// Null for an id that this version does not know.
 constexpr const CounterType* find_counter(std::string_view id) {
   for (const CounterType& type : kCounters) {

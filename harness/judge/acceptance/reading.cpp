@@ -284,7 +284,10 @@ bool lost_telemetry(const Evidence& evidence, std::optional<std::size_t> device)
 
 /// Telemetry that ended before it gave the first value tells nothing of what a device has.
 bool never_counted(const Evidence& evidence, std::optional<std::size_t> device) {
-  const auto is_its = [&](const CounterChange& change) { return !device || change.rank == static_cast<int>(*device); };
+  const auto is_its = [&](const CounterChange& change) {
+    const CounterType* const type = find_counter(change.id);
+    return (!device || change.rank == static_cast<int>(*device)) && !(type && type->of == CounterOf::host);
+  };
   return lost_telemetry(evidence, device) && std::none_of(evidence.counters.begin(), evidence.counters.end(), is_its);
 }
 constexpr const char* kNeverCounted = "the device's telemetry was given up before it gave any counter";
@@ -305,7 +308,8 @@ void read_counter(RuleReading& reading, const Rule& rule, const Evidence& eviden
     const double known = reading.value.value_or(is_state ? *value : 0);
     reading.value = !is_state ? known + *value : falls ? std::min(known, *value) : std::max(known, *value);
   }
-  if (never_counted(evidence, device)) reading.lost = kNeverCounted;
+  const bool is_of_device = !type || type->of == CounterOf::device;
+  if (is_of_device && never_counted(evidence, device)) reading.lost = kNeverCounted;
   if (!reading.value) reading.why_not = reading.lost.empty() ? "the device does not count it" : reading.lost;
 }
 
@@ -313,7 +317,8 @@ void read_counter(RuleReading& reading, const Rule& rule, const Evidence& eviden
 std::string lost_sight(const Evidence& evidence, FindingKind kind, std::optional<std::size_t> device) {
   if (type_of(kind).is_found_by(kByTelemetry) && lost_telemetry(evidence, device))
     return "the device's telemetry ended during the run";
-  if (type_of(kind).is_found_by(FoundBy::counters) && never_counted(evidence, device)) return kNeverCounted;
+  const bool is_counted = type_of(kind).is_found_by(FoundBy::counters) && !is_of_host(kind);
+  if (is_counted && never_counted(evidence, device)) return kNeverCounted;
   for (const CounterChange& change : evidence.counters) {
     const CounterType* const type = find_counter(change.id);
     const bool is_its = !device || change.rank == static_cast<int>(*device);

@@ -634,7 +634,8 @@ TEST(Acceptance, EveryKindThatTelemetryOrCountersShowIsLostWithThem) {
     EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict, Verdict::pass) << type.id;
     evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
     evidence.counters = {{"xid", 0, 0, 0}};  // read before telemetry ended
-    const bool by_telemetry = type.is_found_by(kByTelemetry), by_counters = type.is_found_by(FoundBy::counters);
+    const bool by_telemetry = type.is_found_by(kByTelemetry);
+    const bool by_counters = type.is_found_by(FoundBy::counters) && !is_of_host(type.kind);
     EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict == Verdict::not_measured, by_telemetry) << type.id;
     evidence.counters.clear();
     EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "one").verdict == Verdict::not_measured, by_telemetry || by_counters)
@@ -678,6 +679,12 @@ TEST(Acceptance, TelemetryThatEndedBeforeItsFirstValueIsLostSightOf) {
     EXPECT_TRUE(check_of(hung, rule).mandatory) << rule;
     EXPECT_EQ(check_of(hung, rule).explanation, "the device's telemetry was given up before it gave any counter") << rule;
   }
+  evidence.counters = {{"network_ports", 0, 8, 8}};
+  EXPECT_EQ(judge(profile, {evidence}, {}).delivery.bad, 3) << "those are its host's";
+  const Judgement of_host = judge(profile_of("[rule.lost]\nquantity = 'finding.network_lost'\n" + optional +
+                                             "[rule.state]\nquantity = 'state.network_ports'\nleast = 8\nreason = 'r'\n"),
+                                  {evidence}, {});
+  EXPECT_TRUE(of_host.accepted()) << "which do not end with the device's telemetry";
   evidence.counters = {{"ecc_corrected", 0, 0, {}}};
   EXPECT_FALSE(check_of(judge(profile, {evidence}, {}), "state").mandatory) << "it gave others before: it lacks this one";
 }

@@ -104,7 +104,7 @@ TEST(NetworkHealth, ShowsWhatThereIsAndWhatIsNotUp) {
   network.faults = {{"mlx5_2:1", "is down (Polling)", false}};
   row = network_health(network);
   EXPECT_THAT(row->state, testing::Not(HasSubstr("mlx5_2:1"))) << "the advice says it";
-  EXPECT_THAT(row->advice, testing::StartsWith("mlx5_2:1 is down (Polling): collectives"));
+  EXPECT_THAT(row->advice, testing::StartsWith("collectives between hosts are slower: mlx5_2:1 is down (Polling);"));
   network.nics.clear();
   EXPECT_THAT(network_health(network)->state, HasSubstr("none that collectives use is up; not up: mlx5_1:1"));
   network.hung = true;
