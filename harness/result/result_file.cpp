@@ -304,6 +304,11 @@ bool between_gpus(const std::vector<Record>& records) {
                      [](const Record& record) { return record.transfer && record.transfer->path; });
 }
 
+/// A port that is up, without which there is nothing to compare with.
+bool has_rdma(const std::vector<Nic>& nics) {
+  return std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.kind != "Ethernet"; });
+}
+
 }  // namespace
 
 Evidence take_evidence(ResultFile& file, double now) {
@@ -344,8 +349,8 @@ Evidence take_evidence(ResultFile& file, double now) {
     std::set<FindingKind>& unseen = evidence.devices[rank].unseen;
     unseen = uncounted(evidence.counters, static_cast<int>(rank));
     const std::vector<RankInfo>& ranks = file.run.header.ranks;
-    const bool saw_ports = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
-    if (!saw_ports) unseen.insert(FindingKind::network_ports);
+    const bool read = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
+    if (!read || !has_rdma(ranks.empty() ? facts.network.nics : ranks[rank].nics)) unseen.insert(FindingKind::network_ports);
     // A CPU's other programs show in its load.
     if (!is_gpu) unseen.erase(FindingKind::foreign_process);
   }

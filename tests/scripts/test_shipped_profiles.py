@@ -70,7 +70,7 @@ def test_a_faulty_network_port_is_not_accepted_and_a_machine_without_any_is(h200
     of_network = {check["rule"]: (check["verdict"], check["mandatory"]) for check in checks if check["rule"].startswith("network_")}
     assert of_network == dict.fromkeys(("network_ports", "network_lost", "network_errors"), ("NOT MEASURED", False))
     port = {"name": "mlx5_3:1", "kind": "InfiniBand", "state": "DOWN"}
-    result["network"] = {"nics": [], "rdma_ports": [port], "faults": []}
+    result["network"] = {"nics": [{"name": "mlx5_0:1", "kind": "InfiniBand"}], "rdma_ports": [port], "faults": []}
     result["counters"] += [{"id": name, "rank": 0, "before": 8, "after": 8, "worse": 0} for name in ("network_ports", "network_link_recoveries")]
     assert verdicts(copy.deepcopy(result), profile, tmp_path, save, 0) == {}
     down = copy.deepcopy(result)

@@ -24,16 +24,19 @@ struct Equipment {
 
   double together() const { return bytes_per_second * static_cast<double>(ports); }
   std::string in_words() const {
+    if (ports == 0) return "no RDMA port that is up";
     return fmt::format("{} port{} of {} {}", ports, ports == 1 ? "" : "s", format_link_rate(bytes_per_second), kind);
   }
   auto operator<=>(const Equipment&) const = default;
 };
 
-/// Absent of a host without RDMA ports, or whose ports are not all alike.
+/// Absent of a host without RDMA ports, or whose ports are not all alike. None where none is up.
 std::optional<Equipment> equipment_of(const RankInfo& member) {
   if (!member.port_faults) return std::nullopt;
+  const auto is_rdma = [](const Nic& nic) { return nic.kind != "Ethernet"; };
+  if (std::none_of(member.nics.begin(), member.nics.end(), is_rdma)) return Equipment();
   const std::vector<Nic> counted = ports_of_collectives(member.nics, member.nccl_ib_hca).counted;
-  if (counted.empty() || !counted.front().bytes_per_second || counted.front().kind == "Ethernet") return std::nullopt;
+  if (counted.empty() || !counted.front().bytes_per_second) return std::nullopt;
   const Nic& first = counted.front();
   const bool alike = std::all_of(counted.begin(), counted.end(), [&](const Nic& nic) {
     return nic.kind == first.kind && nic.bytes_per_second == first.bytes_per_second;
@@ -85,12 +88,13 @@ std::vector<Finding> find_network_faults(const std::vector<RankInfo>& members) {
     if (!own) continue;
     const std::vector<Equipment>& alike = by_model[first.device_name];
     const std::optional<Equipment> common = common_to(alike);
-    if (!common || own->kind != common->kind || own->together() >= common->together()) continue;
+    const bool is_comparable = common && (own->kind == common->kind || own->ports == 0);
+    if (!is_comparable || own->together() >= common->together()) continue;
     const auto have = std::count(alike.begin(), alike.end(), *common);
     const std::string text = fmt::format("it has {}, {} other host{} of the run {} {}", own->in_words(), have,
                                          have == 1 ? "" : "s", have == 1 ? "has" : "have", common->in_words());
     findings.push_back(
-        about(first.host, ranks, {FindingKind::network_ports, text, {}, common->together() / own->together(), text}));
+        about(first.host, ranks, {FindingKind::network_ports, text, {}, 1 - own->together() / common->together(), text}));
   }
   return findings;
 }

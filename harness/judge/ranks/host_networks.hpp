@@ -10,10 +10,10 @@
 
 namespace roofmark {
 
-/// Hosts with faulty ports, and hosts that have fewer ports, or slower ones, than most hosts of the team. Compared are the RDMA
-/// ports that collectives use, with those that the host itself shows to be faulty, of hosts with the same model of device:
-/// number, kind and rate. What at least half of these hosts have, and of two the one with more, is right; a host that has more
-/// is none.
+/// Hosts with faulty ports, and hosts that have fewer ports, or slower ones, than most hosts of the team, or none up. Compared
+/// are the RDMA ports that collectives use, with those that the host itself shows to be faulty, of hosts with the same model of
+/// device: number, kind and rate. What at least half of these hosts have, and of two the one with more, is right; a host that
+/// has more is none.
 std::vector<Finding> find_network_faults(const std::vector<RankInfo>& members);
 
 /// The ports of rank 0's host, and of those that have faults.

@@ -233,6 +233,8 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
   EXPECT_THAT(unseen({{"pcie_width", 0, 16, 16}, {"nvlink_links", 0, 18, {}}}), testing::Contains(FindingKind::link_lost));
   EXPECT_THAT(unseen({}), testing::IsSupersetOf({FindingKind::network_ports, FindingKind::network_lost}));
   json["network"] = to_json(HostNetwork{{}, {RdmaPort()}, {}, "", false});
+  EXPECT_THAT(unseen({}), testing::Contains(FindingKind::network_ports)) << "none is up";
+  json["network"] = to_json(HostNetwork{{{"mlx5_0:1", "InfiniBand", 50e9, {}}}, {RdmaPort()}, {}, "", false});
   EXPECT_THAT(unseen({}), testing::Not(testing::Contains(FindingKind::network_ports)));
   EXPECT_THAT(unseen({{"network_ports", 0, 8, 8}}), testing::Not(testing::Contains(FindingKind::network_lost)));
   json["device"]["kind"] = "cpu";

@@ -50,6 +50,17 @@ TEST(FindNetworkFaults, NamesTheHostWithFewerOrSlowerPorts) {
               HasSubstr("node0: it has 8 ports of 200 Gb/s InfiniBand, 1 other host of the run has 8 ports of"));
 }
 
+TEST(FindNetworkFaults, NamesTheHostWhoseRdmaPortsAreAllDown) {
+  auto members = team({{8, 400}, {0, 400}});
+  for (int rank : {2, 3}) members[static_cast<std::size_t>(rank)].nics = {{"eth0", "Ethernet", 1.25e9, {}}};
+  const auto found = find_network_faults(members);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, HasSubstr("node1: it has no RDMA port that is up, 1 other host of the run has 8 ports"));
+  for (int rank : {2, 3}) members[static_cast<std::size_t>(rank)].port_faults.reset();
+  EXPECT_THAT(find_network_faults(members), IsEmpty()) << "a host without RDMA devices is of another kind";
+  EXPECT_THAT(find_network_faults(team({{0, 400}, {0, 400}})), IsEmpty());
+}
+
 TEST(FindNetworkFaults, DoesNotCompareWhatIsNotAlike) {
   EXPECT_THAT(find_network_faults(team({{8, 400}, {8, 400}, {9, 400}})), IsEmpty()) << "more is no fault";
   EXPECT_THAT(find_network_faults(team({{8, 400}, {4, 400}, {2, 400}})), IsEmpty()) << "no two are alike";
