@@ -9,12 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <fstream>
-#include <iomanip>
-#include <map>
 #include <set>
-#include <sstream>
 
 #include "harness/model/printable.hpp"
 #include "harness/result/device_json.hpp"
@@ -184,14 +180,6 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
   }
 }
 
-std::optional<double> seconds_since_1970(const std::string& utc) {
-  std::tm time{};
-  std::istringstream text(utc);
-  text >> std::get_time(&time, "%Y-%m-%dT%H:%M:%SZ");
-  if (text.fail()) return std::nullopt;
-  return static_cast<double>(::timegm(&time));
-}
-
 /// What helps where a file is not whole.
 std::string way_back(const fs::path& path) {
   const fs::path journal = fs::path(path).replace_extension(".jsonl");
@@ -294,109 +282,6 @@ ResultFile read_result(const fs::path& file_or_folder) {
   } catch (const std::invalid_argument& error) {
     throw ReadError(fmt::format("{} is damaged: {}{}", path.string(), error.what(), way_back(path)));
   }
-}
-
-namespace {
-
-/// Whether a transfer between two GPUs was tried, which shows whether they have access to each other's memory.
-bool between_gpus(const std::vector<Record>& records) {
-  return std::any_of(records.begin(), records.end(),
-                     [](const Record& record) { return record.transfer && record.transfer->path; });
-}
-
-/// A port that is up, without which there is nothing to compare with.
-bool has_rdma(const std::vector<Nic>& nics) {
-  return std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.kind != "Ethernet"; });
-}
-
-}  // namespace
-
-Evidence take_evidence(ResultFile& file, double now) {
-  const RunFacts& facts = file.run.header.facts;
-  const bool is_gpu = facts.device.backend == Backend::cuda;
-  Evidence evidence;
-  evidence.file = file.path.string();
-  evidence.suite = facts.suite;
-  evidence.data = name(facts.data);
-  evidence.budget_seconds = facts.budget_seconds;
-  evidence.weaker = file.run.header.scope.weaker;
-  // `run --device all` measures each GPU twice: alone, and together with the others.
-  evidence.together =
-      !file.run.header.ranks.empty() || fs::canonical(file.path).parent_path().parent_path().filename() == kTogether;
-  evidence.without_record = without_record(file.run.header.scope, file.run.records);
-  if (file.run.footer) {
-    if (const auto finished = seconds_since_1970(file.run.footer->finished_utc)) evidence.age_seconds = now - *finished;
-    evidence.complete = file.run.footer->complete && !file.run.footer->interrupted && evidence.without_record == 0;
-    evidence.counters = std::move(file.run.footer->counters);
-  } else {
-    evidence.counters = std::move(file.run.seen.counters);
-  }
-  for (const RankInfo& rank : file.run.header.ranks) {
-    const std::string id = rank.uuid.empty() ? fmt::format("{}, rank {}", rank.device_id, rank.rank) : rank.device_id;
-    evidence.devices.push_back(
-        {rank.uuid, rank.host, id, rank.device_name, {rank.versions.begin(), rank.versions.end()}, {}, rank.pci_bus_id});
-  }
-  if (evidence.devices.empty()) {
-    evidence.devices.push_back(
-        {facts.device.gpu.uuid, facts.host.name, facts.device.id, facts.device.name, {}, {}, facts.device.gpu.pci_bus_id});
-  }
-  for (DeliveredDevice& device : evidence.devices) {
-    if (device.uuid.starts_with("MIG-")) device.slot.clear();
-    for (std::string* text : {&device.uuid, &device.node, &device.id, &device.name, &device.slot}) *text = printable(*text);
-  }
-  if (is_gpu && !facts.device.gpu.foreign_processes) evidence.unseen.insert(FindingKind::foreign_process);
-  for (std::size_t rank = 0; rank < evidence.devices.size(); ++rank) {
-    std::set<FindingKind>& unseen = evidence.devices[rank].unseen;
-    unseen = uncounted(evidence.counters, static_cast<int>(rank));
-    const std::vector<RankInfo>& ranks = file.run.header.ranks;
-    const bool read = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
-    if (!read || !has_rdma(ranks.empty() ? facts.network.nics : ranks[rank].nics)) unseen.insert(FindingKind::network_ports);
-    // A CPU's other programs show in its load.
-    if (!is_gpu) unseen.erase(FindingKind::foreign_process);
-  }
-  evidence.versions["roofmark"] = facts.build.version;
-  for (const Library& library : facts.libraries) evidence.versions[library.name] = library.version;
-  // In a file of several ranks they are those of rank 0 alone.
-  if (evidence.devices.size() == 1) {
-    const GpuFacts& gpu = facts.device.gpu;
-    for (const auto& [name, version] : {std::pair("driver", gpu.driver_version), std::pair("vbios", gpu.vbios)}) {
-      if (!version.empty()) evidence.versions[name] = version;
-    }
-  }
-  for (Record& record : file.run.records) {
-    if (!record.measurement) continue;
-    // What is assigned {} keeps its memory.
-    std::vector<Sample>().swap(record.measurement->samples);
-    std::vector<Block>().swap(record.measurement->blocks);
-  }
-  evidence.records = std::move(file.run.records);
-  evidence.analysis = std::move(file.conclusions.analysis);
-  // Another run may show what this one had nothing to compare for.
-  std::set<FindingKind> compared = std::move(file.conclusions.communication.compared);
-  if (!file.conclusions.communication.tells_network) {
-    evidence.analysis.unseen.insert(
-        {FindingKind::rdma_unused, FindingKind::sockets, FindingKind::gpudirect_unused, FindingKind::no_gpudirect});
-  }
-  if (file.conclusions.transfers.compares_links) compared.insert(FindingKind::slow_link);
-  for (const FindingType& type : kFindingTypes) {
-    if (type.found_by == FoundBy::ranks && !compared.contains(type.kind)) evidence.analysis.unseen.insert(type.kind);
-  }
-  evidence.findings = std::move(file.conclusions.findings);
-  for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));
-  if (evidence.devices.size() > 1) {
-    // The blocks of a record are one rank's: they say nothing of the others' links.
-    for (const FindingType& type : kFindingTypes) {
-      if (!type.is_found_by(FoundBy::host_link)) continue;
-      std::erase_if(evidence.findings,
-                    [&](const Finding& finding) { return finding.kind == type.kind && !finding.case_name.empty(); });
-      evidence.analysis.unseen.insert(type.kind);
-    }
-  }
-  if (!between_gpus(evidence.records)) evidence.analysis.unseen.insert(FindingKind::peer_access);
-  evidence.verdict = file.conclusions.verdict;
-  file.run = {};
-  file.conclusions = {};
-  return evidence;
 }
 
 }  // namespace roofmark
