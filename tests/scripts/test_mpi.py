@@ -113,7 +113,8 @@ def test_a_team_says_its_scope_its_health_and_who_is_slow(clean):
     assert "this run did not check for slow ranks" in result["verdict"]["headline"] and "ended" not in result
     lines = done.stdout.splitlines()
     assert lines[-1] == str(out / "result.json")
-    assert any(line.startswith(result["verdict"]["level"] + ": ") for line in lines[-8:])
+    verdict = max(at for at, line in enumerate(lines) if line.startswith(result["verdict"]["level"] + ": "))
+    assert not any(line.startswith(("error: ", "warning: ", "note: ")) for line in lines[verdict:]), "the verdict ends what is said"
 
 
 def test_other_programs_are_a_finding_of_a_team_and_its_own_ranks_are_none(tmp_path):
