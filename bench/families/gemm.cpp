@@ -129,23 +129,6 @@ Resource pipe(const DeviceInfo& device, DataType type) {
   }
 }
 
-/// The first compute capability with tensor cores for the type; 0 where none are needed.
-int first_capability(DataType type) {
-  switch (type) {
-    case DataType::fp8:
-      return 89;
-    case DataType::tf32:
-    case DataType::bf16:
-      return 80;
-    case DataType::int8:
-      return 75;
-    case DataType::fp16:
-      return 70;
-    default:
-      return 0;
-  }
-}
-
 /// Why the device cannot run the product; empty if it can.
 std::string reason_against(const Listing& listing, const GemmKernels* kernels, const GemmProblem& problem, bool tuned) {
   const DeviceInfo& device = listing.device;
@@ -328,6 +311,22 @@ void list_contract(CaseList& list) {
 }
 
 }  // namespace
+
+int first_capability(DataType type) {
+  switch (type) {
+    case DataType::fp8:
+      return 89;
+    case DataType::tf32:
+    case DataType::bf16:
+      return 80;
+    case DataType::int8:
+      return 75;
+    case DataType::fp16:
+      return 70;
+    default:
+      return 0;
+  }
+}
 
 bool is_fp64_fast(const DeviceInfo& device) {
   constexpr double kLeast = 0.25;  // of the fp32 rate; there are halves, and sixty-fourths

@@ -84,8 +84,9 @@ void list_gpu(CaseList& list) {
   const DataType wide = gemm::is_fp64_fast(listing.device) ? DataType::fp64 : DataType::fp32;
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
   list.add(lasting(bf16));
-  const Case fp8 = product(listing, DataType::fp8, side_for(listing, DataType::fp8));
-  if (fp8.unsupported.empty()) list.add(lasting(fp8));
+  if (listing.device.compute_capability >= gemm::first_capability(DataType::fp8)) {
+    list.add(lasting(product(listing, DataType::fp8, side_for(listing, DataType::fp8))));
+  }
   list.add(lasting(product(listing, wide, side_for(listing, wide))));
   list.add(lasting(triad(listing, stream::nearly_all_memory(listing))));
   list.add(lasting(tested(listing, stream::nearly_all_memory(listing))));

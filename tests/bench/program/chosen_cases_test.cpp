@@ -154,7 +154,8 @@ TEST(ChosenCases, OfASuiteWithADurationAreLoadsThatLast) {
   // The suite's own, by their names.
   EXPECT_THAT(names_of("sustained/gemm/bf16"), SizeIs(1));
   EXPECT_THAT(names_of("sustained/gemm_pulses/bf16/hz:2"), SizeIs(1));
-  EXPECT_THAT(error_of(listing, "cost/launch_and_wait/int32"), HasSubstr("it is no lasting load"));
+  EXPECT_THAT(error_of({.device = two_cores(), .suite = SuiteName::sustained}, "cost/wake/int32"),
+              HasSubstr("it is no lasting load"));
   EXPECT_THAT(error_of(listing, "sustained/nothing/bf16"), HasSubstr("'nothing' is not an operation of sustained"));
 }
 
