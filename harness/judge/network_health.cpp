@@ -30,10 +30,11 @@ std::optional<Circumstance> network_health(const HostNetwork& network) {
   if (!down.empty()) state += "; not up: " + down;
   const std::string faults = in_words(network.faults);
   return Circumstance{kWhat, state,
-                      faults.empty() ? ""
-                                     : fmt::format("collectives between hosts are slower: {}; check cable, transceiver, switch "
-                                                   "port and slot",
-                                                   faults)};
+                      faults.empty()
+                          ? ""
+                          : fmt::format("what goes over these ports is slower: {}; check cable, transceiver, switch port "
+                                        "and slot",
+                                        faults)};
 }
 
 std::vector<Finding> find_port_faults(const std::vector<PortFault>& faults) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/network_counters.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -32,6 +33,7 @@ std::optional<CounterChange> change_of(const CounterType& type, int rank, const 
     const double by = type.is_worse_lower() ? *first - *last : *last - *first;
     if (!(by > 0)) continue;
     worse += by;
+    change.largest = std::max(change.largest.value_or(0), by);
     change.where += (change.where.empty() ? "" : ", ") + port;
   }
   if (!any) return std::nullopt;

@@ -42,7 +42,8 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const std::string whose = owner.empty() ? owner : owner + ": ";
     const double worse = change.worse().value_or(0);
     Finding finding{type->finding, {}, {}};
-    if (worse > type->tolerated.within(seconds)) {
+    // What is tolerated is that of one part, such as one link.
+    if (change.largest.value_or(worse) > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
       finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
                                  *change.before, *change.after);

@@ -149,8 +149,9 @@ struct CounterChange {
   std::string id;
   int rank = 0;
   std::optional<double> before, after;
-  std::optional<double> number{};  ///< of the last event, where it has one
-  std::string where{};             ///< the parts that got worse, where it counts several: "mlx5_3:1"
+  std::optional<double> number{};   ///< of the last event, where it has one
+  std::string where{};              ///< the parts that got worse, where it counts several: "mlx5_3:1"
+  std::optional<double> largest{};  ///< by how much the worst of these parts got worse
 
   /// By how much it got worse; absent if it could not be read, or was reset in between.
   std::optional<double> worse() const {

@@ -38,14 +38,20 @@ void visit_port(Of& port, const Field& field) {
 Json to_json(const std::vector<PortFault>& faults) {
   Json json = Json::array();
   for (const PortFault& fault : faults) {
-    json.push_back({{"port", fault.port}, {"what", fault.what}, {"carries", fault.carries}});
+    Json& entry = json.emplace_back(Json{{"port", fault.port}, {"what", fault.what}, {"carries", fault.carries}});
+    put(entry, "kind", fault.kind);
+    put(entry, "bytes_per_second", fault.bytes_per_second);
   }
   return json;
 }
 
 std::vector<PortFault> port_faults_from_json(const Json& json) {
   std::vector<PortFault> faults;
-  for (const Json& one : json) faults.push_back({one.at("port"), one.at("what"), one.at("carries")});
+  for (const Json& one : json) {
+    PortFault& fault = faults.emplace_back(PortFault{one.at("port"), one.at("what"), one.at("carries")});
+    get(one, "kind", fault.kind);
+    get(one, "bytes_per_second", fault.bytes_per_second);
+  }
   return faults;
 }
 

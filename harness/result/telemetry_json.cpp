@@ -169,6 +169,7 @@ Json to_json(const std::vector<CounterChange>& counters) {
     put(entry, "worse", counter.worse());
     put(entry, "number", counter.number);
     put(entry, "where", counter.where);
+    put(entry, "largest", counter.largest);
     json.push_back(std::move(entry));
   }
   return json;
@@ -184,6 +185,7 @@ std::vector<CounterChange> counters_from_json(const JsonText::View& json) {
     get(entry, "after", counter.after);
     get(entry, "number", counter.number);
     get(entry, "where", counter.where);
+    get(entry, "largest", counter.largest);
   });
   return counters;
 }

@@ -92,6 +92,8 @@ void find_missing(const Peers& peers, int gpus, std::vector<PortFault>& faults) 
   if (!is_exception(alike, others.size()) || are_all_that_gpus_have(alike, gpus)) return;
   for (PortFault& fault : others) {
     fault.what += fmt::format(", {} of its kind are up with {}", alike, format_link_rate(*rate));
+    fault.kind = peers.front()->kind;
+    fault.bytes_per_second = rate;
     faults.push_back(std::move(fault));
   }
 }

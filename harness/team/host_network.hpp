@@ -19,6 +19,9 @@ struct PortFault {
   std::string port;
   std::string what;      ///< "is down (Polling), 7 of its kind are up"
   bool carries = false;  ///< it is up at its peers' rate: only its card's PCIe link is too narrow
+  // Of a port that is missing among its peers, theirs.
+  std::string kind = {};
+  std::optional<double> bytes_per_second = {};
 };
 
 /// The network ports of a host. Empty where the kernel did not answer in time.

@@ -105,6 +105,7 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.device_name = device.name;
   HostNetwork network = describe_network(started_with, root);
   member.nics = std::move(network.nics);
+  member.network_hung = network.hung;
   if (!network.ports.empty()) member.port_faults = std::move(network.faults);
   member.cores = allowed_cpus();
   member.host_cores = static_cast<int>(online_cpus(root).size());

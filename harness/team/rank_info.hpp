@@ -41,7 +41,8 @@ struct RankInfo {
   std::vector<std::string> near_nics;
   /// Of its host's RDMA ports; absent where it has none, or they were not read.
   std::optional<std::vector<PortFault>> port_faults;
-  std::string nccl_ib_hca;  ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
+  bool network_hung = false;  ///< the kernel did not answer in time about its host's ports
+  std::string nccl_ib_hca;    ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
   /// Of its process (communication_variables).
   std::map<std::string, std::string> variables;
   int nvlinks = 0;  ///< of its GPU that are up

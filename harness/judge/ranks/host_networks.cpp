@@ -42,8 +42,9 @@ std::optional<Equipment> equipment_of(const RankInfo& member) {
     return nic.kind == first.kind && nic.bytes_per_second == first.bytes_per_second;
   });
   if (!alike) return std::nullopt;
-  const auto missing = std::count_if(member.port_faults->begin(), member.port_faults->end(),
-                                     [](const PortFault& fault) { return !fault.carries; });
+  const auto missing = std::count_if(member.port_faults->begin(), member.port_faults->end(), [&](const PortFault& fault) {
+    return fault.kind == first.kind && fault.bytes_per_second == first.bytes_per_second;
+  });
   return Equipment{first.kind, *first.bytes_per_second, counted.size() + static_cast<std::size_t>(missing)};
 }
 
@@ -106,6 +107,7 @@ std::vector<Circumstance> networks_health(const std::vector<RankInfo>& members) 
     HostNetwork network;
     network.nics = first.nics;
     network.nccl_ib_hca = first.nccl_ib_hca;
+    network.hung = first.network_hung;
     network.faults = first.port_faults.value_or(std::vector<PortFault>());
     auto row = network_health(network);
     if (!row || (first.rank != 0 && row->advice.empty())) continue;

@@ -24,12 +24,13 @@ CounterChange change(const std::string& id, const PortReadings& before, const Po
 TEST(NetworkChanges, AreSumsThatNameThePortsThatGotWorse) {
   const auto found =
       change("network_link_downs", {{"a", up({{"network_link_downs", 4}})}, {"b", up({{"network_link_downs", 1}})}},
-             {{"a", up({{"network_link_downs", 4}})}, {"b", up({{"network_link_downs", 3}})}});
+             {{"a", up({{"network_link_downs", 5}})}, {"b", up({{"network_link_downs", 3}})}});
   EXPECT_EQ(found.rank, 2);
   EXPECT_EQ(found.before, 5);
-  EXPECT_EQ(found.after, 7);
-  EXPECT_EQ(found.worse(), 2);
-  EXPECT_EQ(found.where, "b");
+  EXPECT_EQ(found.after, 8);
+  EXPECT_EQ(found.worse(), 3);
+  EXPECT_EQ(found.where, "a, b");
+  EXPECT_EQ(found.largest, 2);
 }
 
 TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {

@@ -96,6 +96,11 @@ TEST(FindWorseCounters, AllowsTheRateOfErrorsThatIsNormal) {
   EXPECT_EQ(found("nvlink_replay_errors", 1, 600), 1u);
   EXPECT_EQ(found("network_symbol_errors", 120, 240), 0u);
   EXPECT_EQ(found("network_symbol_errors", 121, 240), 1u);
+  CounterChange of_ports{"network_symbol_errors", 0, 0, 960};
+  of_ports.largest = 120;
+  EXPECT_TRUE(find_worse_counters({of_ports}, {}, 240).empty()) << "what is normal is so of each port";
+  of_ports.largest = 121;
+  EXPECT_EQ(find_worse_counters({of_ports}, {}, 240).size(), 1u);
 }
 
 TEST(FindWorseCounters, AStateThatIsNotHealthyIsAFindingWithoutAChange) {

@@ -150,7 +150,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.cores = {2, 3};
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1, "mlx5_4:1"}, {"eth0", "Ethernet", {}, {}}};
   member.near_nics = {"mlx5_0"};
-  member.port_faults = std::vector<PortFault>{{"mlx5_1:1", "is down", false}};
+  member.port_faults = std::vector<PortFault>{{"mlx5_1:1", "is down", false, "RoCE", 25e9}};
   member.nvlinks = 18;
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
@@ -190,6 +190,8 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_THAT(read.near_nics, ElementsAre("mlx5_0"));
   ASSERT_TRUE(read.port_faults);
   EXPECT_EQ(read.port_faults->at(0).what, "is down");
+  EXPECT_EQ(read.port_faults->at(0).kind, "RoCE");
+  EXPECT_EQ(read.port_faults->at(0).bytes_per_second, 25e9);
   EXPECT_EQ(read.nvlinks, 18);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");

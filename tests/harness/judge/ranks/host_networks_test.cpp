@@ -76,7 +76,7 @@ TEST(FindNetworkFaults, NamesAPortThatTheHostItselfShowsOnce) {
   auto members = team({{8, 400}, {7, 400}});
   for (int rank : {2, 3}) {
     members[static_cast<std::size_t>(rank)].port_faults->push_back(
-        {"mlx5_7:1", "is down (Polling), 7 of its kind are up with 400 Gb/s"});
+        {"mlx5_7:1", "is down (Polling), 7 of its kind are up with 400 Gb/s", false, "InfiniBand", 50e9});
   }
   const auto found = find_network_faults(members);
   ASSERT_EQ(found.size(), 1u);
@@ -94,6 +94,28 @@ TEST(FindNetworkFaults, NamesAPortThatTheHostItselfShowsOnce) {
   ASSERT_TRUE(network);
   EXPECT_EQ(network->theoretical, 350e9);
   EXPECT_THAT(network->theoretical_source, HasSubstr("where mlx5_7:1 is down"));
+}
+
+TEST(FindNetworkFaults, AFaultInAnotherNetworkOfAHostIsNoneOfTheOtherHosts) {
+  auto members = team({{8, 400}, {8, 400}});
+  for (int rank : {2, 3}) {
+    members[static_cast<std::size_t>(rank)].port_faults->push_back({"mlx5_s3:1", "is down", false, "InfiniBand", 25e9});
+  }
+  const auto found = find_network_faults(members);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].text, "node1: mlx5_s3:1 is down");
+}
+
+TEST(NetworkHealth, OfAHostWhoseKernelDoesNotAnswerIsUnknownToItsTeam) {
+  auto members = team({{8, 400}, {0, 400}});
+  for (int rank : {2, 3}) {
+    members[static_cast<std::size_t>(rank)].port_faults.reset();
+    members[static_cast<std::size_t>(rank)].network_hung = true;
+  }
+  const auto rows = networks_health(members);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].rank, 2);
+  EXPECT_THAT(rows[1].state, HasSubstr("did not answer in time"));
 }
 
 TEST(NetworkHealth, ShowsWhatThereIsAndWhatIsNotUp) {
@@ -115,7 +137,7 @@ TEST(NetworkHealth, ShowsWhatThereIsAndWhatIsNotUp) {
   network.faults = {{"mlx5_2:1", "is down (Polling)", false}};
   row = network_health(network);
   EXPECT_THAT(row->state, testing::Not(HasSubstr("mlx5_2:1"))) << "the advice says it";
-  EXPECT_THAT(row->advice, testing::StartsWith("collectives between hosts are slower: mlx5_2:1 is down (Polling);"));
+  EXPECT_THAT(row->advice, testing::StartsWith("what goes over these ports is slower: mlx5_2:1 is down (Polling);"));
   network.nics.clear();
   EXPECT_THAT(network_health(network)->state, HasSubstr("none that collectives use is up; not up: mlx5_1:1"));
   network.hung = true;
