@@ -20,6 +20,9 @@ namespace roofmark::sustained {
 
 Case lasting(Case c) {
   if (c.protocol.timed != Timed::device) throw std::invalid_argument("its calls are timed one by one: it is no lasting load");
+  if (c.unsupported.empty() && c.work.phases.empty()) {
+    throw std::invalid_argument("it moves nothing over a link and computes nothing: it is no lasting load");
+  }
   if (c.operation.empty()) c.operation = std::move(c.family);
   c.family = "sustained";
   if (c.protocol.issue == Issue::automatic) c.protocol.issue = Issue::stream;

@@ -14,7 +14,9 @@ using collectives::CollectiveList;
 using collectives::Point;
 
 void add(CollectiveList& list, const Point& point) {
-  if (std::optional<Case> c = list.offered(point)) list.add(sustained::lasting(*std::move(c)));
+  std::optional<Case> c = list.offered(point);
+  // Ranks that share a GPU have no link between them.
+  if (c && !c->work.phases.empty()) list.add(sustained::lasting(*std::move(c)));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ constexpr int kFirstOf = 16;  // parts of a run: what timing and checking take b
 
 }  // namespace
 
-// The first second has to show what the device gives before it is hot, so nothing is warmed up. A batch lasts
-// Effort::sample_seconds at least, or short launches would leave the device idle between them.
+// The first second has to show what the device gives before it is hot, so nothing is warmed up. A batch lasts about
+// Effort::sample_seconds where launches may follow one another, or short ones would leave the device idle between them.
 void CaseRun::plan_duration() {
   const double started = run_.settings.clock(), duration = case_.protocol.seconds;
   const double seconds = std::max(run_.team.max({settle_launches()}).front(), 1e-9) * plan_.launches;
@@ -70,7 +70,9 @@ Timing CaseRun::checked_launches() {
     all.valid = all.valid && one.valid;
     launches_ += static_cast<std::size_t>(plan_.launches);
     const bool due = check_ && check_->due(one.seconds);
-    if (run_.team.decide(due) && check_) check_bits(one, launches_);
+    // Some ranks have no output, as where another one is the root.
+    const bool due_on_any = run_.team.max({due ? 1.0 : 0.0}).front() > 0;
+    if (due_on_any && check_) check_bits(one, launches_);
   }
   return all;
 }
@@ -173,16 +175,18 @@ void CaseRun::conclude_duration() {
   record_.sustained = summarized(measurement.samples);
   measurement.settled = record_.sustained->settled_after_seconds.has_value();
   note_hot_burst(readings);
-  if (check_) {
-    record_.sustained->launches_checked = check_->checks();
-    record_.sustained->share_checked = check_->share_checked();
-    record_.sustained->checking_share_of_time = check_->seconds() / (end - begin);
-  }
+  const std::vector<double> own =
+      check_ ? std::vector{static_cast<double>(check_->checks()), check_->share_checked(), check_->seconds() / (end - begin)}
+             : std::vector<double>(3);
+  const auto note_checks = [](Sustained& rates, const std::vector<double>& checked) {
+    rates.launches_checked = std::llround(checked[0]);
+    rates.share_checked = checked[1];
+    rates.checking_share_of_time = checked[2];
+  };
+  note_checks(*record_.sustained, run_.team.max(own));
   if (own_samples_.empty()) return;
   own_sustained_ = summarized(own_samples_);
-  own_sustained_->launches_checked = record_.sustained->launches_checked;
-  own_sustained_->share_checked = record_.sustained->share_checked;
-  own_sustained_->checking_share_of_time = record_.sustained->checking_share_of_time;
+  note_checks(*own_sustained_, own);
 }
 
 }  // namespace roofmark

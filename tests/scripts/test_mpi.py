@@ -529,3 +529,13 @@ def test_bad_usage_is_said_once_and_not_by_every_rank(arguments):
     done = ranks.run(3, *arguments)
     assert done.returncode == 2, done.stderr
     assert len(said(done)) == 1, done.stderr
+
+
+def test_a_lasting_load_is_checked_where_rank_0_has_no_output_and_needs_a_link(tmp_path):
+    lasting = ["collectives", "--device", "cpu", "--suite", "sustained", "--seconds", "1"]
+    done = ranks.run(2, *lasting, "--case", "reduce/fp32/bytes:4K/root:1", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    [load] = [entry["roofmark"] for entry in ranks.load(tmp_path / "out")["benchmarks"] if entry["name"].startswith("sustained/")]
+    assert load["sustained"]["launches_checked"] > 0 and load["measurement"]["ranks"][1]["sustained"]["launches_checked"] > 0
+    refused = ranks.run(2, *lasting, "--case", "all_reduce/fp32/bytes:4K/ranks:1")
+    assert refused.returncode == 2 and "it is no lasting load" in refused.stderr
