@@ -192,7 +192,8 @@ void choose(Lists& lists, const Listing& listing, const std::vector<std::string>
         for (Case& c : cases.of(name, lists.about)) {
           if (!chosen.insert(c.name()).second) continue;  // rounded to the same size as another
           // Loads that last follow one another.
-          const auto [at, is_new] = group_of.emplace(std::pair(cases.lasts() ? c : sizes_of(c), c.setting), groups.size());
+          const auto [at, is_new] = group_of.emplace(
+              std::pair(cases.lasts() ? static_cast<const CaseName&>(c) : sizes_of(c), c.setting), groups.size());
           if (is_new) groups.emplace_back();
           groups[at->second].cases.push_back(std::move(c));
         }

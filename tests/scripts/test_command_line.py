@@ -262,7 +262,6 @@ def test_a_case_by_name_that_cannot_be_measured_has_not_passed_and_needs_no_ceil
 @pytest.mark.parametrize(("words", "message"), [
     (["--case", "gemm/fp32/m:1"], "--case 'gemm/fp32/m:1': it lacks n:NUMBER"),
     (["--case", "gemm/fp32/m=n=k:8", "--filter", "gemm"], "--case chooses cases by name; --filter and --exclude choose among the cases of a suite"),
-    (["--case", "gemm/fp32/m=n=k:8", "--suite", "sustained"], "--case takes its budget from another suite than sustained"),
     (["--case", "gemm"], "--case 'gemm': 'gemm' is not the name of a case: family, operation if the family has several, type, then key:value"),
 ])
 def test_a_case_by_name_that_cannot_be_is_refused(words, message):
