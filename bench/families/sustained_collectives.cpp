@@ -16,7 +16,8 @@ using collectives::Point;
 void add(CollectiveList& list, const Point& point) {
   std::optional<Case> c = list.offered(point);
   // Ranks that share a GPU have no link between them.
-  if (c && !c->work.phases.empty()) list.add(sustained::lasting(*std::move(c)));
+  const bool is_load = c && !(c->unsupported.empty() && c->work.phases.empty());
+  if (is_load) list.add(sustained::lasting(*std::move(c)));
 }
 
 }  // namespace

@@ -166,6 +166,10 @@ std::optional<int> numa_node(const fs::path& device) {
   return node && *node >= 0 ? std::optional<int>(static_cast<int>(*node)) : std::nullopt;
 }
 
+bool is_virtual_machine(const fs::path& root) {
+  return value_in(root / "proc/cpuinfo", "flags").value_or("").find(" hypervisor") != std::string::npos;
+}
+
 std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {
   if (cores.empty()) return std::nullopt;
   for (const fs::path& node : entries(root / "sys/devices/system/node", "node")) {
@@ -246,7 +250,7 @@ CpuFacts read_cpu_facts(const fs::path& root, const std::vector<int>& usable) {
   }
   facts.cpu_quota = cpu_quota(root);
   facts.isa = vector_extensions(root);
-  facts.virtual_machine = value_in(cpuinfo, "flags").value_or("").find(" hypervisor") != std::string::npos;
+  facts.virtual_machine = is_virtual_machine(root);
 
   for (int cpu : cores) {
     const auto kilohertz = number_in(cpu_folder(root, cpu) / "cpufreq/cpuinfo_max_freq");

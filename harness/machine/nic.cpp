@@ -65,8 +65,6 @@ std::vector<Nic> interfaces(const fs::path& root) {
   return hardware.empty() ? pairs : hardware;
 }
 
-bool is_rdma(const Nic& port) { return port.kind != "Ethernet"; }
-
 int number_of(std::string_view text) {
   int number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -117,13 +115,13 @@ PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string
     for (const Nic& port : ports) (counted.contains(port.name) ? choice.counted : choice.others).push_back(port);
     return choice;
   };
-  if (!nccl_ib_hca.empty() && std::any_of(ports.begin(), ports.end(), is_rdma)) {
+  if (!nccl_ib_hca.empty() && std::any_of(ports.begin(), ports.end(), [](const Nic& nic) { return nic.is_rdma(); })) {
     std::string_view list = nccl_ib_hca;
     const bool all_but = list.starts_with('^');
     if (all_but) list.remove_prefix(1);
     const bool whole_names = list.starts_with('=');
     if (whole_names) list.remove_prefix(1);
-    return divide([&](const Nic& port) { return is_rdma(port) && is_named(port, list, whole_names) != all_but; });
+    return divide([&](const Nic& port) { return port.is_rdma() && is_named(port, list, whole_names) != all_but; });
   }
   if (std::any_of(ports.begin(), ports.end(), [](const Nic& port) { return !port.bytes_per_second; })) {
     return divide([](const Nic&) { return true; });

@@ -16,6 +16,8 @@ struct Nic {
   std::optional<double> bytes_per_second;  ///< of data, without the line encoding's overhead
   std::optional<int> numa_node;
   std::string part_of = {};  ///< of a virtual function: the port of its device, whose rate it shares; empty: none
+
+  bool is_rdma() const { return kind != "Ethernet"; }
 };
 
 /// The ports that are up, sorted by name, from the kernel's tables under a root folder ("/"): RDMA ports

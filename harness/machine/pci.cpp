@@ -63,10 +63,6 @@ Redirect redirect_of(const fs::path& bridge) {
   return Redirect::off;
 }
 
-bool is_nvidia_gpu(const fs::path& device) {
-  return first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
-}
-
 bool is_nic(const fs::path& device) { return first_line(device / "class").value_or("").starts_with("0x02"); }
 
 /// The bridges above a device, that on the root bus first.
@@ -113,6 +109,10 @@ PciLinkMaximum pci_link(const fs::path& device, const std::string& when) {
 }
 
 }  // namespace
+
+bool is_nvidia_gpu(const fs::path& device) {
+  return first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
+}
 
 fs::path pci_folder(std::string bus_id, const fs::path& root) {
   std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -193,15 +193,12 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::host_link,
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
     {FindingKind::network_ports, "network_ports", Severity::warning, Doubt::network, FoundBy::session,
-     "Collectives between hosts go at the rate of the host with the fewest and slowest ports. Check the cable, the "
-     "transceiver, "
-     "the switch port and the NIC's slot; ibstat, or ethtool for RoCE, shows a port's state. A port that is meant to be "
-     "unused: "
-     "leave it out by NCCL_IB_HCA, or switch it off."},
+     "What goes over these ports is slower or fails, and collectives go at the rate of the host with the fewest and slowest "
+     "ports. Check the cable, the transceiver, the switch port and the NIC's slot; ibstat, or ethtool for RoCE, shows a port's "
+     "state. A port that is meant to be unused: leave it out by NCCL_IB_HCA, or switch it off."},
     {FindingKind::network_lost, "network_lost", Severity::warning, Doubt::network, FoundBy::counters,
      "A network port went down or became slower during the run: jobs over it fail or wait. Check the cable, the transceiver "
-     "and "
-     "the switch port, and its log; if it happens again, replace them."},
+     "and the switch port, and its log; if it happens again, replace them."},
     {FindingKind::network_errors, "network_errors", Severity::warning, Doubt::network, FoundBy::counters,
      "The network link has more errors than a healthy one: a dirty or faulty cable, transceiver or port. A growing count "
      "announces a link that goes down."},

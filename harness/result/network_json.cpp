@@ -55,9 +55,20 @@ std::vector<PortFault> port_faults_from_json(const Json& json) {
   return faults;
 }
 
+Json to_json(const std::vector<Nic>& nics) {
+  Json json = Json::array();
+  for (const Nic& nic : nics) visit_nic(nic, put_into(json.emplace_back(Json::object())));
+  return json;
+}
+
+std::vector<Nic> nics_from_json(const Json& json) {
+  std::vector<Nic> nics;
+  for (const Json& nic : json) visit_nic(nics.emplace_back(), get_from(nic));
+  return nics;
+}
+
 Json to_json(const HostNetwork& network) {
-  Json json = {{"nics", Json::array()}, {"rdma_ports", Json::array()}, {"faults", to_json(network.faults)}};
-  for (const Nic& nic : network.nics) visit_nic(nic, put_into(json["nics"].emplace_back(Json::object())));
+  Json json = {{"nics", to_json(network.nics)}, {"rdma_ports", Json::array()}, {"faults", to_json(network.faults)}};
   for (const RdmaPort& port : network.ports) {
     Json& entry = json["rdma_ports"].emplace_back(Json::object());
     visit_port(port, put_into(entry));
@@ -70,7 +81,7 @@ Json to_json(const HostNetwork& network) {
 
 HostNetwork host_network_from_json(const Json& json) {
   HostNetwork network;
-  for (const Json& nic : json.at("nics")) visit_nic(network.nics.emplace_back(), get_from(nic));
+  network.nics = nics_from_json(json.at("nics"));
   for (const Json& entry : json.at("rdma_ports")) {
     RdmaPort& port = network.ports.emplace_back();
     visit_port(port, get_from(entry));

@@ -37,7 +37,7 @@ bool between_gpus(const std::vector<Record>& records) {
 
 /// A port that is up, without which there is nothing to compare with.
 bool has_rdma(const std::vector<Nic>& nics) {
-  return std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.kind != "Ethernet"; });
+  return std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.is_rdma(); });
 }
 
 }  // namespace

@@ -24,14 +24,7 @@ Json to_json(const RankInfo& member) {
   if (!member.nvlink_peers.empty()) json["nvlink_peers"] = member.nvlink_peers;
   if (!member.cores.empty()) json["cores"] = member.cores;
   if (member.host_cores > 0) json["host_cores"] = member.host_cores;
-  Json& nics = json["nics"] = Json::array();
-  for (const Nic& nic : member.nics) {
-    Json entry = {{"name", nic.name}, {"kind", nic.kind}};
-    put(entry, "bytes_per_second", nic.bytes_per_second);
-    put(entry, "numa_node", nic.numa_node);
-    put(entry, "part_of", nic.part_of);
-    nics.push_back(std::move(entry));
-  }
+  json["nics"] = to_json(member.nics);
   if (!member.near_nics.empty()) json["near_nics"] = member.near_nics;
   if (member.port_faults) json["port_faults"] = to_json(*member.port_faults);
   if (member.network_hung) json["network_hung"] = true;
@@ -72,12 +65,7 @@ RankInfo rank_info_from_json(const Json& json) {
   member.nvlink_peers = json.value("nvlink_peers", std::vector<std::string>());
   member.cores = json.value("cores", std::vector<int>());
   member.host_cores = json.value("host_cores", 0);
-  for (const Json& nic : json.at("nics")) {
-    Nic& added = member.nics.emplace_back(Nic{nic.at("name"), nic.at("kind"), {}, {}});
-    get(nic, "bytes_per_second", added.bytes_per_second);
-    get(nic, "numa_node", added.numa_node);
-    get(nic, "part_of", added.part_of);
-  }
+  member.nics = nics_from_json(json.at("nics"));
   member.near_nics = json.value("near_nics", std::vector<std::string>());
   if (json.contains("port_faults")) member.port_faults = port_faults_from_json(json.at("port_faults"));
   member.network_hung = json.value("network_hung", false);

@@ -133,7 +133,7 @@ void find_narrow(const Peers& peers, bool virtual_machine, std::vector<PortFault
 int gpus_on(const fs::path& root) {
   int gpus = 0;
   for (const fs::path& device : entries(root / "sys/bus/pci/devices")) {
-    gpus += first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
+    gpus += is_nvidia_gpu(device);
   }
   return gpus;
 }
@@ -160,8 +160,7 @@ HostNetwork describe_network(const std::map<std::string, std::string>& started_w
     network.nccl_ib_hca = nccl_ib_hca;
     network.nics = read_nics(root);
     network.ports = read_rdma_ports(root);
-    const bool is_virtual = value_in(root / "proc/cpuinfo", "flags").value_or("").find(" hypervisor") != std::string::npos;
-    network.faults = port_faults(network.ports, {nccl_ib_hca, gpus_on(root), is_virtual});
+    network.faults = port_faults(network.ports, {nccl_ib_hca, gpus_on(root), is_virtual_machine(root)});
     return network;
   };
   if (auto network = within_patience(ask)) return *std::move(network);
@@ -206,7 +205,7 @@ std::string in_words(const std::vector<PortFault>& faults) {
 std::function<std::map<std::string, PortReading>()> port_counters(const HostNetwork& network, const fs::path& root) {
   std::vector<std::string> names;
   for (const Nic& nic : ports_of_collectives(network.nics, network.nccl_ib_hca).counted) {
-    if (nic.kind != "Ethernet") names.push_back(nic.name);
+    if (nic.is_rdma()) names.push_back(nic.name);
   }
   if (names.empty()) return {};
   return [names, root] {

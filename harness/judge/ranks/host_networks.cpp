@@ -33,8 +33,7 @@ struct Equipment {
 /// Absent of a host without RDMA ports, or whose ports are not all alike. None where none is up.
 std::optional<Equipment> equipment_of(const RankInfo& member) {
   if (!member.port_faults) return std::nullopt;
-  const auto is_rdma = [](const Nic& nic) { return nic.kind != "Ethernet"; };
-  if (std::none_of(member.nics.begin(), member.nics.end(), is_rdma)) return Equipment();
+  if (std::none_of(member.nics.begin(), member.nics.end(), [](const Nic& nic) { return nic.is_rdma(); })) return Equipment();
   const std::vector<Nic> counted = ports_of_collectives(member.nics, member.nccl_ib_hca).counted;
   if (counted.empty() || !counted.front().bytes_per_second) return std::nullopt;
   const Nic& first = counted.front();

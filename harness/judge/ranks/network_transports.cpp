@@ -68,7 +68,7 @@ std::map<int, std::set<std::string>> networks(const std::vector<Record>& records
 /// Those that NCCL may use.
 std::vector<Nic> rdma_ports(const RankInfo& member) {
   std::vector<Nic> ports = ports_of_collectives(member.nics, member.nccl_ib_hca).counted;
-  std::erase_if(ports, [](const Nic& port) { return port.kind == "Ethernet"; });
+  std::erase_if(ports, [](const Nic& port) { return !port.is_rdma(); });
   return ports;
 }
 
