@@ -104,6 +104,8 @@ class CollectiveValues {
       case DataType::int8:
         return 127;
       case DataType::int32:
+      case DataType::mxfp8:
+      case DataType::nvfp4:
         break;
     }
     return 0x7fffffff;

@@ -37,17 +37,19 @@ inline GemmLayout parse_gemm_layout(std::string_view text) {
   throw std::invalid_argument("unknown layout '" + std::string(text) + "' (known: " + known + ")");
 }
 
-/// D [m, n] = A [m, k] x B [k, n]; D is column-major, and no matrix is padded. `type` is that of A and B.
+/// D [m, n] = A [m, k] x B [k, n]; D is column-major, and no matrix is padded. `type` is that of A and B. Of a block-scaled
+/// type the layout is tn, and A and B are as block_scaled.hpp has them.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DataType type = DataType::fp32;
   GemmLayout layout = GemmLayout::tn;
 };
 
-/// The type of D: fp8 gives bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type itself. Accumulation is in
-/// fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8: with the tensor cores' fast accumulation).
+/// The type of D: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type
+/// itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8: with the tensor cores' fast
+/// accumulation).
 constexpr DataType gemm_output_type(DataType type) {
-  if (type == DataType::fp8) return DataType::bf16;
+  if (type == DataType::fp8 || is_block_scaled(type)) return DataType::bf16;
   if (type == DataType::int8) return DataType::int32;
   return type == DataType::tf32 ? DataType::fp32 : type;
 }
@@ -74,8 +76,9 @@ struct GemmKernels {
   std::size_t workspace_bytes;
   /// The library's name and version.
   std::string (*version)();
-  /// A plan with at most `most` algorithms. Throws Unsupported, with the library's reason, for a problem without a kernel.
-  std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most);
+  /// A plan with at most `most` algorithms; a library may want to know where some operands lie, and does not read them. Throws
+  /// Unsupported, with the library's reason, for a problem without a kernel.
+  std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most, const void* a, const void* b);
 };
 
 namespace cuda {

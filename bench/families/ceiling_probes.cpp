@@ -320,6 +320,10 @@ const Resource& tensor_resource(DataType type, DataType accumulate) {
       return resource::bf16_tensor;
     case DataType::fp8:
       return resource::fp8_tensor;
+    case DataType::mxfp8:
+      return resource::mxfp8_tensor;
+    case DataType::nvfp4:
+      return resource::fp4_tensor;
     default:
       return resource::int8_tensor;
   }

@@ -383,7 +383,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     default:
       p.columns = static_cast<std::int64_t>(asked.amount("elements"));
   }
-  if (p.op == Op::cast) p.to = asked.one_of("to", kDataTypes, DataType::fp32);
+  if (p.op == Op::cast) p.to = asked.one_of("to", kArrayTypes, DataType::fp32);
   // An array of rows that are not whole packets is taken element by element.
   const std::size_t widest = std::max(size_of(p.type), size_of(output_type(p)));
   const auto lanes = static_cast<std::int64_t>(kPacketBytes / widest);

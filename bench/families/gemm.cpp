@@ -29,9 +29,8 @@ const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::
 constexpr std::size_t kA = 0, kB = 1, kD = 2;
 
 SlotLayout layout_of(const GemmProblem& p) {
-  const auto count = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
-  return SlotLayout({SlotArray::input(p.type, count(p.m, p.k), kA), SlotArray::input(p.type, count(p.k, p.n), kB),
-                     SlotArray::output(gemm_output_type(p.type), count(p.m, p.n))});
+  return SlotLayout({SlotArray::matrix(p.type, p.m, p.k, kA), SlotArray::matrix(p.type, p.n, p.k, kB),
+                     SlotArray::output(gemm_output_type(p.type), static_cast<std::size_t>(p.m * p.n))});
 }
 
 /// Every slot holds the same bits, so every slot must give the same output bits.
@@ -42,8 +41,8 @@ class PreparedGemm final : public Prepared {
         problem_(problem),
         kernels_(kernels),
         what_(std::move(what)),
-        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1)),
-        slots_(setup, layout_of(problem)) {
+        slots_(setup, layout_of(problem)),
+        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, slots_.at(0, kA), slots_.at(0, kB))) {
     if (kernels_.workspace_bytes > 0) workspace_ = device_.allocate(kernels_.workspace_bytes);
     if (tuned) {
       tune(setup);
@@ -101,8 +100,8 @@ class PreparedGemm final : public Prepared {
   GemmProblem problem_;
   const GemmKernels& kernels_;
   std::string what_;
-  std::unique_ptr<GemmPlan> plan_;
   Slots slots_;
+  std::unique_ptr<GemmPlan> plan_;
   Memory workspace_;
   int algorithm_ = 0;
   std::string tuning_;
@@ -124,8 +123,32 @@ Resource pipe(const DeviceInfo& device, DataType type) {
       return resource::fp8_tensor;
     case DataType::int8:
       return resource::int8_tensor;
+    case DataType::mxfp8:
+      return resource::mxfp8_tensor;
+    case DataType::nvfp4:
+      return resource::fp4_tensor;
     default:
       return resource::fp32_fma;
+  }
+}
+
+/// The first compute capability with tensor cores for the type; 0 where none are needed.
+int first_capability(DataType type) {
+  switch (type) {
+    case DataType::mxfp8:
+    case DataType::nvfp4:
+      return 100;
+    case DataType::fp8:
+      return 89;
+    case DataType::tf32:
+    case DataType::bf16:
+      return 80;
+    case DataType::int8:
+      return 75;
+    case DataType::fp16:
+      return 70;
+    default:
+      return 0;
   }
 }
 
@@ -138,7 +161,8 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
     if (tuned) return "the BLAS has no choice of algorithms";
   } else {
-    if (const int first = first_capability(problem.type); device.compute_capability < first) {
+    if (!has_tensor_cores(device, problem.type)) {
+      const int first = first_capability(problem.type);
       return fmt::format("{} needs compute capability {}.{}, the device has {}.{}", name(problem.type), first / 10, first % 10,
                          device.compute_capability / 10, device.compute_capability % 10);
     }
@@ -148,6 +172,11 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
         return "fp8 needs layout tn below compute capability 10.0";
       }
       if (problem.m % 16 != 0 || problem.k % 16 != 0) return "fp8 needs m and k that are multiples of 16";
+    }
+    if (is_block_scaled(problem.type)) {
+      // Blocks are along k, and the library takes nvfp4 in whole 16 bytes.
+      if (problem.layout != GemmLayout::tn) return fmt::format("{} needs layout tn", name(problem.type));
+      if (problem.k % 32 != 0) return fmt::format("{} needs k that is a multiple of 32", name(problem.type));
     }
   }
   return {};
@@ -214,8 +243,10 @@ GemmProblem over_tokens(DataType type, const Projection& projection, std::int64_
   return {projection.outputs, tokens, projection.inputs, type, GemmLayout::tn};
 }
 
-constexpr DataType kGpuTypes[] = {DataType::bf16, DataType::fp16, DataType::tf32, DataType::fp8,
-                                  DataType::int8, DataType::fp32, DataType::fp64};
+constexpr DataType kGpuTypes[] = {DataType::bf16,  DataType::fp16, DataType::tf32, DataType::fp8, DataType::mxfp8,
+                                  DataType::nvfp4, DataType::int8, DataType::fp32, DataType::fp64};
+/// Those of which suites have the projections of models.
+constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::mxfp8, DataType::nvfp4};
 
 void list_gpu(CaseList& list) {
   constexpr std::int64_t kBase = 4096;
@@ -225,7 +256,8 @@ void list_gpu(CaseList& list) {
     list.add(with_default(list, square(DataType::bf16, kBase)));
     list.add(best(list, square(DataType::bf16, 8192)));
     for (DataType type : kGpuTypes) {
-      if (type != DataType::bf16) list.add(best(list, square(type, std::min(kBase, largest_square(device, type)))));
+      if (type == DataType::bf16 || !has_tensor_cores(device, type)) continue;
+      list.add(best(list, square(type, std::min(kBase, largest_square(device, type)))));
     }
     const Projection gate_and_up = kLlama3_8b.gate_and_up();
     for (std::int64_t tokens : {1, 1024}) {
@@ -236,6 +268,7 @@ void list_gpu(CaseList& list) {
 
   const bool full = list.listing().suite == SuiteName::full;
   for (DataType type : kGpuTypes) {
+    if (!has_tensor_cores(device, type)) continue;
     const bool thorough = full || type == DataType::bf16;
     for (std::int64_t size = 256; size <= largest_square(device, type); size *= 2) {
       if (!thorough && size != 1024 && size != kBase && size != 8192) continue;
@@ -246,8 +279,8 @@ void list_gpu(CaseList& list) {
       }
     }
   }
-  for (DataType type : {DataType::bf16, DataType::fp8}) {
-    if (type == DataType::fp8 && !full) continue;
+  for (DataType type : kModelTypes) {
+    if ((type != DataType::bf16 && !full) || !has_tensor_cores(device, type)) continue;
     for (const Transformer& model : {kLlama3_8b, kLlama3_70b}) {
       for (const Projection& projection : model.projections()) {
         for (std::int64_t tokens : {1, 16, 128, 1024, 8192}) {
@@ -296,14 +329,14 @@ void list_smoke(CaseList& list) {
   }
 }
 
-// Sizes of one, primes, multiples of 16 for the types that need them; every layout.
+// Sizes of one, primes, multiples of 16 and 32 for the types that need them, scales of several tiles; every layout.
 void list_contract(CaseList& list) {
   struct Sizes {
     std::int64_t m, n, k;
   };
   for (DataType type : kGpuTypes) {
     for (GemmLayout layout : kGemmLayouts) {
-      for (const auto& [m, n, k] : {Sizes{1, 1, 1}, {17, 31, 61}, {300, 1, 257}, {48, 272, 32}}) {
+      for (const auto& [m, n, k] : {Sizes{1, 1, 1}, {17, 31, 61}, {300, 1, 257}, {48, 272, 32}, {144, 32, 160}}) {
         list.add(with_default(list, {m, n, k, type, layout}));
       }
     }
@@ -312,21 +345,7 @@ void list_contract(CaseList& list) {
 
 }  // namespace
 
-int first_capability(DataType type) {
-  switch (type) {
-    case DataType::fp8:
-      return 89;
-    case DataType::tf32:
-    case DataType::bf16:
-      return 80;
-    case DataType::int8:
-      return 75;
-    case DataType::fp16:
-      return 70;
-    default:
-      return 0;
-  }
-}
+bool has_tensor_cores(const DeviceInfo& device, DataType type) { return device.compute_capability >= first_capability(type); }
 
 bool is_fp64_fast(const DeviceInfo& device) {
   constexpr double kLeast = 0.25;  // of the fp32 rate; there are halves, and sixty-fourths
@@ -346,7 +365,7 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   constexpr std::int64_t kMost = std::int64_t{1} << 22;
-  const DataType type = asked.type();
+  const DataType type = asked.operand_type();
   const GemmProblem problem = {asked.number("m", 1, kMost), asked.number("n", 1, kMost),
                                asked.number("k", 1, ProductCheck::most_terms(type)), type,
                                asked.one_of("layout", kGemmLayouts, GemmLayout::tn)};

@@ -20,8 +20,8 @@ constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-/// The first compute capability with tensor cores for the type; 0 where none are needed.
-int first_capability(DataType type);
+/// Of a GPU: it has tensor cores for the type, or needs none. Suites have no products of other types.
+bool has_tensor_cores(const DeviceInfo& device, DataType type);
 
 /// fp64 runs at no small part of the fp32 rate, as far as the table knows the device.
 bool is_fp64_fast(const DeviceInfo& device);

@@ -87,7 +87,7 @@ void list_gpu(CaseList& list) {
   const DataType wide = gemm::is_fp64_fast(listing.device) ? DataType::fp64 : DataType::fp32;
   const Case bf16 = product(listing, DataType::bf16, side_for(listing, DataType::bf16));
   list.add(lasting(bf16));
-  if (listing.device.compute_capability >= gemm::first_capability(DataType::fp8)) {
+  if (gemm::has_tensor_cores(listing.device, DataType::fp8)) {
     list.add(lasting(product(listing, DataType::fp8, side_for(listing, DataType::fp8))));
   }
   list.add(lasting(product(listing, wide, side_for(listing, wide))));

@@ -30,6 +30,11 @@ CaseRequest::CaseRequest(CaseName name) : name_(std::move(name)) {
   if (product > kMost) throw std::invalid_argument("its sizes are too large for any device");
 }
 
+DataType CaseRequest::type() const {
+  if (!is_block_scaled(name_.type)) return name_.type;
+  throw std::invalid_argument(fmt::format("{} is a type of matrix products alone", name(name_.type)));
+}
+
 std::int64_t CaseRequest::number(std::string_view key, std::int64_t least, std::int64_t most) const {
   if (!has(key)) throw std::invalid_argument(fmt::format("it lacks {}:NUMBER", key));
   const std::string text = value_of(name_.shape, key);

@@ -29,7 +29,10 @@ class CaseRequest {
   const CaseName& case_name() const { return name_; }
   const std::string& family() const { return name_.family; }
   const std::string& operation() const { return name_.operation; }
-  DataType type() const { return name_.type; }
+  /// Of arrays.
+  DataType type() const;
+  /// Of the operands of a product, which may be block-scaled.
+  DataType operand_type() const { return name_.type; }
   bool has(std::string_view key) const { return !value_of(name_.shape, key).empty(); }
 
   /// A whole number from `least` to `most`, which the name must have.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/support/rounding.hpp"
+#include "harness/device/block_scaled_data.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
@@ -58,6 +59,25 @@ std::vector<double> fetched(Device& device, const double* data, std::int64_t cou
   return host;
 }
 
+/// Elements first, first + stride, ... of a filled array. Those of a block-scaled matrix are whole blocks of one line.
+std::vector<double> generated(DataType type, const Fill& fill, std::int64_t first, std::int64_t stride, std::int64_t count) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(count));
+  if (is_block_scaled(type)) {
+    with_block_scaled_type(type, [&]<DataType kType>() {
+      for (std::int64_t l = 0; l < count; l += ScaledBlock<kType>::kTerms) {
+        const ScaledBlock<kType> block = generate_block<kType>(fill, first + l);
+        for (int i = 0; i < ScaledBlock<kType>::kTerms; ++i) values.push_back(block.value(i));
+      }
+    });
+    return values;
+  }
+  for (std::int64_t l = 0; l < count; ++l) {
+    values.push_back(generate(fill.distribution, type, fill.seed, fill.array, static_cast<std::uint64_t>(first + l * stride)));
+  }
+  return values;
+}
+
 }  // namespace
 
 void ProductCheck::Worst::see(double error, double allowed) {
@@ -69,6 +89,8 @@ void ProductCheck::Worst::see(double error, double allowed) {
 std::int64_t ProductCheck::most_terms(DataType type) {
   switch (type) {
     case DataType::fp8:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       return kLongSum;
     case DataType::tf32:
     case DataType::fp16:
@@ -97,6 +119,8 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
       bias = k / 4 + 1;
       break;
     case DataType::fp8:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       unit = tensor_core_unit(problem.type);
       count = k;
       bias = k / 32 + 1;
@@ -118,12 +142,7 @@ void ProductCheck::reference(const Device& device) {
   const std::vector<std::int64_t> columns = picked(n, (kSampledElements + count - 1) / count, b_.seed + 1);
 
   const auto line = [k = k, type = type](const Fill& fill, std::int64_t first, std::int64_t stride) {
-    std::vector<double> values(static_cast<std::size_t>(k));
-    for (std::int64_t l = 0; l < k; ++l) {
-      values[static_cast<std::size_t>(l)] =
-          generate(fill.distribution, type, fill.seed, fill.array, static_cast<std::uint64_t>(first + l * stride));
-    }
-    return values;
+    return generated(type, fill, first, stride, k);
   };
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
@@ -210,7 +229,7 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
     allowed[i] = z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm);
     square_sum += squares[i];
   }
-  if (type == DataType::fp8 && errors.size() >= kAlike && std::isfinite(square_sum)) {
+  if (sums_in_few_bits(type) && errors.size() >= kAlike && std::isfinite(square_sum)) {
     std::vector<double> relative;
     for (std::size_t i = 0; i < errors.size(); ++i) {
       if (norms[i] > 0) relative.push_back(errors[i] / norms[i]);

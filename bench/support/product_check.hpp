@@ -32,6 +32,7 @@ namespace roofmark {
 ///                 count k, bias k / 4 + 1
 ///   fp8           the same with 13 bits behind the point and groups of 32, which is what Ada and Hopper keep without
 ///                 promotion (DeepSeek-V3 Technical Report, 3.3.2: about 14 bits): unit 2^-13, count k, bias k / 32 + 1
+///   mxfp8, nvfp4  as fp8: what the hardware keeps is not documented
 ///   int8          exact
 /// Float64's own roundings of the reference are added, and those to D's type of an algorithm that adds parts of k in it.
 ///

@@ -9,7 +9,7 @@ namespace roofmark {
 SlotLayout::SlotLayout(std::vector<SlotArray> arrays, std::size_t alignment) : arrays_(std::move(arrays)) {
   for (const SlotArray& array : arrays_) {
     offsets_.push_back(slot_ + array.offset);
-    touched_ += array.bytes();
+    touched_ += array.data_bytes();
     slot_ += aligned(array.offset + array.bytes(), alignment);
   }
 }
@@ -37,7 +37,12 @@ Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)
         filled = 0;
         device_.progressed();
       }
-      device_.fill(at(slot, i), array.type, array.count, {setup.data, setup.seed, array.sequence});
+      const Fill fill{setup.data, setup.seed, array.sequence};
+      if (is_block_scaled(array.type)) {
+        device_.fill(at(slot, i), array.block_scaled(), fill);
+      } else {
+        device_.fill(at(slot, i), array.type, array.count, fill);
+      }
     }
   }
   poison();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/model/prepared.hpp"
+#include "kernels/base/block_scaled.hpp"
 
 namespace roofmark {
 
@@ -23,16 +24,24 @@ struct SlotArray {
   Holds holds = Holds::nothing;
   std::uint64_t sequence = 0;  ///< of the generator, where it holds random values
   std::size_t offset = 0;      ///< bytes from an aligned address to the first element
+  std::int64_t terms = 0;      ///< elements of a line, of a block-scaled type
 
-  std::size_t bytes() const { return count * size_of(type); }
+  BlockScaledLayout block_scaled() const { return {type, static_cast<std::int64_t>(count) / terms, terms}; }
+  /// With the padding of a block-scaled matrix, and without.
+  std::size_t bytes() const { return is_block_scaled(type) ? block_scaled().bytes() : count * size_of(type); }
+  std::size_t data_bytes() const { return is_block_scaled(type) ? block_scaled().data_bytes() : count * size_of(type); }
 
   static SlotArray input(DataType type, std::size_t count, std::uint64_t sequence) {
-    return {type, count, Holds::random, sequence, 0};
+    return {type, count, Holds::random, sequence, 0, 0};
   }
-  static SlotArray output(DataType type, std::size_t count) { return {type, count, Holds::poison, 0, 0}; }
+  /// `lines` lines of `terms` elements, of any type.
+  static SlotArray matrix(DataType type, std::int64_t lines, std::int64_t terms, std::uint64_t sequence) {
+    return {type, static_cast<std::size_t>(lines * terms), Holds::random, sequence, 0, terms};
+  }
+  static SlotArray output(DataType type, std::size_t count) { return {type, count, Holds::poison, 0, 0, 0}; }
   /// The case writes it itself.
   static SlotArray scratch(DataType type, std::size_t count, std::size_t offset = 0) {
-    return {type, count, Holds::nothing, 0, offset};
+    return {type, count, Holds::nothing, 0, offset, 0};
   }
 };
 

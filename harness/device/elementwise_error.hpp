@@ -21,6 +21,8 @@ ROOFMARK_HOST_DEVICE inline double smallest_normal(DataType type) {
       return 0x1p-6;
     case DataType::int8:
     case DataType::int32:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       break;
   }
   return 0;

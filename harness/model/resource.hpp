@@ -43,6 +43,8 @@ inline constexpr Resource fp16_tensor{"fp16_tensor", Unit::flop, "fp16 tensor, f
 inline constexpr Resource fp16_tensor_fp16{"fp16_tensor_fp16", Unit::flop, "fp16 tensor, fp16 accumulate", ClockDomain::sm};
 inline constexpr Resource bf16_tensor{"bf16_tensor", Unit::flop, "bf16 tensor", ClockDomain::sm};
 inline constexpr Resource fp8_tensor{"fp8_tensor", Unit::flop, "fp8 tensor", ClockDomain::sm};
+inline constexpr Resource mxfp8_tensor{"mxfp8_tensor", Unit::flop, "mxfp8 tensor", ClockDomain::sm};
+inline constexpr Resource fp4_tensor{"fp4_tensor", Unit::flop, "fp4 tensor", ClockDomain::sm};
 inline constexpr Resource int8_tensor{"int8_tensor", Unit::op, "int8 tensor", ClockDomain::sm};
 inline constexpr Resource exp{"exp", Unit::exp, "exp2, special-function unit", ClockDomain::sm};
 // Atomic additions.
@@ -96,6 +98,8 @@ inline constexpr Resource kResources[] = {resource::fp64_fma,
                                           resource::fp16_tensor_fp16,
                                           resource::bf16_tensor,
                                           resource::fp8_tensor,
+                                          resource::mxfp8_tensor,
+                                          resource::fp4_tensor,
                                           resource::int8_tensor,
                                           resource::exp,
                                           resource::global_atomic,

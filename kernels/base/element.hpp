@@ -40,15 +40,22 @@ ROOFMARK_HOST_DEVICE inline float rounded_sum(float a, float b) {
 #endif
 }
 
+/// What the greatest bit patterns of a binary type encode.
+enum class Special : std::uint8_t {
+  ieee,  ///< the top exponent: infinity and NaN
+  nan,   ///< the pattern of all ones: NaN (e4m3)
+  none,  ///< numbers (e2m1)
+};
+
 /// The bits of `value` in a narrower binary type, rounded to nearest even. A finite value above the type's largest one
-/// saturates, as does infinity if the type has none. kIeee: the top exponent encodes infinity and NaN; otherwise only the
-/// pattern of all ones does, for NaN (e4m3).
-template <int kExponentBits, int kMantissaBits, bool kIeee>
+/// saturates, as do infinity and NaN if the type has none.
+template <int kExponentBits, int kMantissaBits, Special kSpecial>
 ROOFMARK_HOST_DEVICE inline std::uint32_t narrow_bits(double value) {
+  constexpr bool kIeee = kSpecial == Special::ieee;
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
   constexpr std::uint32_t kInfinity = ((1u << kExponentBits) - 1) << kMantissaBits;
   constexpr std::uint32_t kNaN = kInfinity | ((1u << kMantissaBits) - 1);
-  constexpr std::uint32_t kGreatest = (kIeee ? kInfinity : kNaN) - 1;
+  constexpr std::uint32_t kGreatest = kIeee ? kInfinity - 1 : kSpecial == Special::nan ? kNaN - 1 : kNaN;
   constexpr std::uint64_t kWideInfinity = 0x7ffull << 52;
   constexpr std::uint64_t kWideFraction = (1ull << 52) - 1;
 
@@ -75,7 +82,7 @@ ROOFMARK_HOST_DEVICE inline std::uint32_t narrow_bits(double value) {
 }
 
 /// The value of a narrower binary type's bits. Exact.
-template <int kExponentBits, int kMantissaBits, bool kIeee>
+template <int kExponentBits, int kMantissaBits, Special kSpecial>
 ROOFMARK_HOST_DEVICE inline float widened(std::uint32_t bits) {
   constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
   constexpr std::uint32_t kInfinity = ((1u << kExponentBits) - 1) << kMantissaBits;
@@ -83,7 +90,7 @@ ROOFMARK_HOST_DEVICE inline float widened(std::uint32_t bits) {
   const std::uint32_t magnitude = bits & kNaN;
   // The fields moved to fp32's places are the value scaled by 2^(bias - 127), subnormals too.
   std::uint32_t wide;
-  if (magnitude >= (kIeee ? kInfinity : kNaN)) {
+  if (kSpecial != Special::none && magnitude >= (kSpecial == Special::ieee ? kInfinity : kNaN)) {
     wide = (magnitude << (23 - kMantissaBits)) | 0x7f800000u;
   } else {
     const float scale = same_bits<float>(static_cast<std::uint32_t>(254 - kBias) << 23);
@@ -93,16 +100,21 @@ ROOFMARK_HOST_DEVICE inline float widened(std::uint32_t bits) {
 }
 
 ROOFMARK_HOST_DEVICE inline std::uint16_t fp16_bits(double value) {
-  return static_cast<std::uint16_t>(narrow_bits<5, 10, true>(value));
+  return static_cast<std::uint16_t>(narrow_bits<5, 10, Special::ieee>(value));
 }
 ROOFMARK_HOST_DEVICE inline std::uint16_t bf16_bits(double value) {
-  return static_cast<std::uint16_t>(narrow_bits<8, 7, true>(value));
+  return static_cast<std::uint16_t>(narrow_bits<8, 7, Special::ieee>(value));
 }
 ROOFMARK_HOST_DEVICE inline std::uint8_t fp8_bits(double value) {
-  return static_cast<std::uint8_t>(narrow_bits<4, 3, false>(value));
+  return static_cast<std::uint8_t>(narrow_bits<4, 3, Special::nan>(value));
+}
+ROOFMARK_HOST_DEVICE inline std::uint8_t fp4_bits(double value) {
+  return static_cast<std::uint8_t>(narrow_bits<2, 1, Special::none>(value));
 }
 /// Rounded to the 10 mantissa bits that the tensor cores read, in the fp32 that stores it.
-ROOFMARK_HOST_DEVICE inline float tf32_rounded(double value) { return same_bits<float>(narrow_bits<8, 10, true>(value) << 13); }
+ROOFMARK_HOST_DEVICE inline float tf32_rounded(double value) {
+  return same_bits<float>(narrow_bits<8, 10, Special::ieee>(value) << 13);
+}
 
 /// The storage of an element, Element<type>::Storage, and its exact value as a double. Rounds to nearest even, and finite
 /// values saturate. Integers get the nearest value in their range.
@@ -119,7 +131,9 @@ template <>
 struct Element<DataType::fp32> {
   using Storage = float;
   ROOFMARK_HOST_DEVICE static double value(Storage stored) { return stored; }
-  ROOFMARK_HOST_DEVICE static Storage rounded(double value) { return same_bits<float>(narrow_bits<8, 23, true>(value)); }
+  ROOFMARK_HOST_DEVICE static Storage rounded(double value) {
+    return same_bits<float>(narrow_bits<8, 23, Special::ieee>(value));
+  }
 };
 template <>
 struct Element<DataType::tf32> {
@@ -130,7 +144,7 @@ struct Element<DataType::tf32> {
 template <>
 struct Element<DataType::fp16> {
   using Storage = std::uint16_t;
-  ROOFMARK_HOST_DEVICE static double value(Storage stored) { return widened<5, 10, true>(stored); }
+  ROOFMARK_HOST_DEVICE static double value(Storage stored) { return widened<5, 10, Special::ieee>(stored); }
   ROOFMARK_HOST_DEVICE static Storage rounded(double value) { return fp16_bits(value); }
 };
 template <>
@@ -144,7 +158,7 @@ struct Element<DataType::bf16> {
 template <>
 struct Element<DataType::fp8> {
   using Storage = std::uint8_t;
-  ROOFMARK_HOST_DEVICE static double value(Storage stored) { return widened<4, 3, false>(stored); }
+  ROOFMARK_HOST_DEVICE static double value(Storage stored) { return widened<4, 3, Special::nan>(stored); }
   ROOFMARK_HOST_DEVICE static Storage rounded(double value) { return fp8_bits(value); }
 };
 
@@ -175,7 +189,7 @@ struct Element<DataType::int32> {
   ROOFMARK_HOST_DEVICE static Storage rounded(double value) { return nearest_integer<Storage>(value); }
 };
 
-/// Calls function.template operator()<type>() for a type known at run time.
+/// Calls function.template operator()<type>() for the type of an array, known at run time.
 template <class Function>
 ROOFMARK_HOST_DEVICE inline decltype(auto) with_type(DataType type, Function&& function) {
   switch (type) {
@@ -194,6 +208,8 @@ ROOFMARK_HOST_DEVICE inline decltype(auto) with_type(DataType type, Function&& f
     case DataType::int8:
       return function.template operator()<DataType::int8>();
     case DataType::int32:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       break;
   }
   return function.template operator()<DataType::int32>();

@@ -57,7 +57,9 @@ std::string version() {
   return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename();
 }
 
-std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int /*most*/) { return std::make_unique<BlasPlan>(problem); }
+std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int /*most*/, const void* /*a*/, const void* /*b*/) {
+  return std::make_unique<BlasPlan>(problem);
+}
 
 }  // namespace
 

@@ -8,9 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/block_scaled.hpp"
 #include "kernels/base/check.hpp"
 #include "kernels/base/cuda.hpp"
 #include "kernels/base/data_type.hpp"
+
+#if CUBLAS_VERSION >= 120800
+#define ROOFMARK_BLOCK_SCALED_PRODUCTS
+#endif
 
 // At global scope, where argument-dependent look-up finds it.
 inline roofmark::StatusText describe_status(cublasStatus_t status) {
@@ -43,6 +48,16 @@ inline cudaDataType_t storage(DataType type) {
       return CUDA_R_8I;
     case DataType::int32:
       return CUDA_R_32I;
+#ifdef ROOFMARK_BLOCK_SCALED_PRODUCTS
+    case DataType::mxfp8:
+      return CUDA_R_8F_E4M3;
+    case DataType::nvfp4:
+      return CUDA_R_4F_E2M1;
+#else
+    case DataType::mxfp8:
+    case DataType::nvfp4:
+      throw Unsupported(std::string(name(type)) + " needs a build with CUDA 12.8 or newer");
+#endif
   }
   return CUDA_R_32F;
 }
@@ -65,6 +80,23 @@ inline Operation make_operation(cublasComputeType_t compute, cudaDataType_t scal
   set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSA, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_TRANSB, transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   return operation;
+}
+
+/// Says where the scales of A and B are, which both are of one block-scaled type.
+inline void set_scales([[maybe_unused]] const Operation& operation, [[maybe_unused]] const BlockScaledLayout& layout_of_a,
+                       [[maybe_unused]] const void* a, [[maybe_unused]] const BlockScaledLayout& layout_of_b,
+                       [[maybe_unused]] const void* b) {
+#ifdef ROOFMARK_BLOCK_SCALED_PRODUCTS
+  const cublasLtMatmulMatrixScale_t mode =
+      layout_of_a.type == DataType::nvfp4 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 : CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+  const auto scales = [](const BlockScaledLayout& layout, const void* operand) -> const void* {
+    return static_cast<const std::byte*>(operand) + layout.scales_offset();
+  };
+  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode);
+  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode);
+  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales(layout_of_a, a));
+  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales(layout_of_b, b));
+#endif
 }
 
 /// What a library's known errors depend on.

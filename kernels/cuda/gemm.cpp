@@ -86,13 +86,14 @@ int roundings(const cublasLtMatmulAlgo_t& algorithm) {
 
 class CublasLtPlan final : public GemmPlan {
  public:
-  CublasLtPlan(const GemmProblem& problem, int most)
-      : type_(problem.type),
+  CublasLtPlan(const GemmProblem& problem, int most, const void* a, const void* b)
+      : problem_(problem),
         handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
         a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout))),
         b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout))),
         d_(make_matrix(gemm_output_type(problem.type), problem.m, problem.n, false)) {
+    set_operands(a, b);
     for (const cublasLtMatmulHeuristicResult_t& result :
          cublaslt::find_algorithms(handle_, operation_, a_, b_, d_, {kWorkspaceBytes}, most)) {
       chosen_.push_back(result.algo);
@@ -111,19 +112,25 @@ class CublasLtPlan final : public GemmPlan {
     static constexpr std::int32_t kOneInt = 1, kZeroInt = 0;
     const void* one = &kOne32;
     const void* zero = &kZero32;
-    if (type_ == DataType::fp64) {
+    if (problem_.type == DataType::fp64) {
       one = &kOne64;
       zero = &kZero64;
-    } else if (type_ == DataType::int8) {
+    } else if (problem_.type == DataType::int8) {
       one = &kOneInt;
       zero = &kZeroInt;
     }
+    set_operands(a, b);
     check(cublasLtMatmul(handle_.get(), operation_.get(), one, a, a_.get(), b, b_.get(), zero, d, d_.get(), d, d_.get(),
                          &chosen_[static_cast<std::size_t>(algorithm)], workspace, kWorkspaceBytes, stream));
   }
 
  private:
-  DataType type_;
+  void set_operands(const void* a, const void* b) const {
+    if (!is_block_scaled(problem_.type)) return;
+    cublaslt::set_scales(operation_, {problem_.type, problem_.m, problem_.k}, a, {problem_.type, problem_.n, problem_.k}, b);
+  }
+
+  GemmProblem problem_;
   cublaslt::Handle handle_;
   cublaslt::Operation operation_;
   cublaslt::Matrix a_, b_, d_;
@@ -134,7 +141,9 @@ class CublasLtPlan final : public GemmPlan {
 
 std::string version() { return "cuBLASLt " + cublaslt::version_text(cublasLtGetVersion()); }
 
-std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most) { return std::make_unique<CublasLtPlan>(problem, most); }
+std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const void* a, const void* b) {
+  return std::make_unique<CublasLtPlan>(problem, most, a, b);
+}
 
 }  // namespace
 

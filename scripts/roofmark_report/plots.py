@@ -11,8 +11,8 @@ from . import units
 # Okabe and Ito's colours, safe for colour-blind readers, the orange and the sky blue darkened to a contrast of 3 with white; then some of
 # Tableau's.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#2E93CC", "#8C6D31", "#6A3D9A", "#B2182B", "#4D4D4D"]
-SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"]
-TYPES = ["bf16", "fp16", "fp8", "int8", "tf32", "fp32", "fp64", "int32"]
+SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down", "pentagon", "hexagram"]
+TYPES = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8", "tf32", "fp32", "fp64", "int32"]
 CEILING = "#555555"
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 LINKS = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out")

@@ -8,7 +8,7 @@ from .family_plots import rate_of
 from .tables import DRIFT, quantity, table
 
 LINES = 12
-TYPES = ("bf16", "fp8", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
+TYPES = ("bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
 
 
 def ceiling_of(record):

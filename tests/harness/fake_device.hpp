@@ -56,6 +56,7 @@ class FakeDevice final : public Device {
   void to_device(void* data, const void* host, std::size_t bytes) override { std::memcpy(data, host, bytes); }
   void zero(void* data, std::size_t bytes) override { std::memset(data, 0, bytes); }
   void fill(void*, DataType, std::size_t, const Fill&) override {}
+  void fill(void*, const BlockScaledLayout&, const Fill&) override {}
   void poison(void* data, std::size_t bytes) override { std::memset(data, 0xFF, bytes); }
   std::uint64_t hash(const void* data, std::size_t bytes) override {
     return hashes_bytes ? hash_bytes(data, bytes) : hash_value();

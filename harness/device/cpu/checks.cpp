@@ -20,23 +20,6 @@ constexpr std::int64_t kPiece = 1 << 16;
 template <DataType kType>
 using Storage = typename Element<kType>::Storage;
 
-/// value(r, c) of a matrix of a type known here, as a double.
-template <DataType kType>
-class Elements {
- public:
-  explicit Elements(const MatrixView& view)
-      : data_(static_cast<const Storage<kType>*>(view.data)),
-        row_stride_(view.row_stride),
-        column_stride_(view.column_stride) {}
-  double operator()(std::int64_t r, std::int64_t c) const {
-    return Element<kType>::value(data_[r * row_stride_ + c * column_stride_]);
-  }
-
- private:
-  const Storage<kType>* data_;
-  std::int64_t row_stride_, column_stride_;
-};
-
 /// Rows that are walked together, so that the innermost loop runs along memory whichever way the matrix lies.
 constexpr std::int64_t kMostRows = 64;
 std::int64_t rows_at_once(const MatrixView& view) {
@@ -116,8 +99,7 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
   const std::int64_t blocks = (view.columns + block - 1) / block, together = rows_at_once(view);
   std::vector<double> signs(static_cast<std::size_t>(view.columns));
   for (std::size_t c = 0; c < signs.size(); ++c) signs[c] = sign(seed, c);
-  with_type(view.type, [&]<DataType kType>() {
-    const Elements<kType> value(view);
+  with_matrix_type(view.type, [&]<DataType kType>() {
 #pragma omp parallel for collapse(2)
     for (std::int64_t top = 0; top < view.rows; top += together) {
       for (std::int64_t b = 0; b < blocks; ++b) {
@@ -125,7 +107,7 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
         double sum[kMostRows] = {}, square[kMostRows] = {};
         for (std::int64_t c = b * block; c < end; ++c) {
           for (std::int64_t r = 0; r < rows; ++r) {
-            const double term = value(top + r, c);
+            const double term = element<kType>(view, top + r, c);
             sum[r] += term * signs[static_cast<std::size_t>(c)];
             square[r] += term * term;
           }
@@ -141,8 +123,7 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
 
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) {
   const std::int64_t together = rows_at_once(view);
-  with_type(view.type, [&]<DataType kType>() {
-    const Elements<kType> value(view);
+  with_matrix_type(view.type, [&]<DataType kType>() {
 #pragma omp parallel for
     for (std::int64_t top = 0; top < view.rows; top += together) {
       const std::int64_t rows = std::min(together, view.rows - top);
@@ -150,7 +131,7 @@ void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, 
       std::fill(out, out + rows * n, 0.0);
       for (std::int64_t c = 0; c < view.columns; ++c) {
         for (std::int64_t r = 0; r < rows; ++r) {
-          const double factor = value(top + r, c);
+          const double factor = element<kType>(view, top + r, c);
           for (std::int64_t j = 0; j < n; ++j) out[r * n + j] += factor * right[c * n + j];
         }
       }

@@ -130,6 +130,7 @@ class CpuDevice : public Device {
   void poison(void* data, std::size_t bytes) override { cpu::set_bytes(data, 0xFF, bytes); }
 
   void fill(void* data, DataType type, std::size_t count, const Fill& fill) override { cpu::fill(data, type, count, fill); }
+  void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) override { cpu::fill(data, layout, fill); }
   std::uint64_t hash(const void* data, std::size_t bytes) override { return hash_bytes(data, bytes); }
   void enqueue_hash(Stream, const void* data, std::size_t bytes, std::uint64_t* result) override {
     *result = hash_bytes(data, bytes);

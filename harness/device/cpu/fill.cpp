@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/device/block_scaled_data.hpp"
+
 namespace roofmark::cpu {
 namespace {
 
@@ -46,6 +48,14 @@ void fill(void* data, DataType type, std::size_t count, const Fill& fill) {
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
     fill_range(data, type, begin, std::min(n, begin + kPiece), fill);
   }
+}
+
+void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) {
+  set_bytes(static_cast<std::byte*>(data) + layout.scales_offset(), 0, static_cast<std::size_t>(layout.scale_bytes()));
+  with_block_scaled_type(layout.type, [&]<DataType kType>() {
+#pragma omp parallel for
+    for (std::int64_t i = 0; i < layout.lines * layout.blocks_per_line(); ++i) fill_block<kType>(data, layout, i, fill);
+  });
 }
 
 void set_bytes(void* data, unsigned char value, std::size_t bytes) {

@@ -12,12 +12,6 @@ constexpr int kThreads = 256;
 constexpr int kWarp = 32;
 constexpr std::int64_t kMaxBlocks = 8192;
 
-template <DataType kType>
-__device__ double element(const MatrixView& view, std::int64_t r, std::int64_t c) {
-  using Storage = typename Element<kType>::Storage;
-  return Element<kType>::value(static_cast<const Storage*>(view.data)[r * view.row_stride + c * view.column_stride]);
-}
-
 /// kLanes adjacent threads share the columns of a sum: a warp if rows are contiguous in memory, one thread if columns are.
 template <DataType kType, int kLanes>
 __global__ void __launch_bounds__(kThreads) signed_block_sums_kernel(MatrixView view, std::int64_t block, std::int64_t blocks,
@@ -132,7 +126,7 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
                        cudaStream_t stream) {
   // A few rows would leave most threads of a warp without work.
   const bool thread_a_row = view.row_stride < view.column_stride && view.rows >= kWarp;
-  with_type(view.type, [&]<DataType kType>() {
+  with_matrix_type(view.type, [&]<DataType kType>() {
     if (thread_a_row) {
       launch_signed_block_sums<kType, 1>(view, block, seed, sums, squares, stream);
     } else {
@@ -145,8 +139,9 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products, cudaStream_t stream) {
   if (view.rows == 0 || n == 0) return;
   const dim3 grid(static_cast<unsigned>((view.rows + kTile - 1) / kTile), static_cast<unsigned>((n + kTile - 1) / kTile));
-  with_type(view.type,
-            [&]<DataType kType>() { multiply_fp64_kernel<kType><<<grid, kThreads, 0, stream>>>(view, right, n, products); });
+  with_matrix_type(view.type, [&]<DataType kType>() {
+    multiply_fp64_kernel<kType><<<grid, kThreads, 0, stream>>>(view, right, n, products);
+  });
   check(cudaGetLastError());
 }
 

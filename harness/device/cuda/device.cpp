@@ -109,6 +109,11 @@ class CudaDevice final : public Device {
     cuda::fill(data, type, count, fill, stream_.get());
     synchronize();
   }
+  void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) override {
+    use();
+    cuda::fill(data, layout, fill, stream_.get());
+    synchronize();
+  }
   void poison(void* data, std::size_t bytes) override { set_bytes(data, 0xff, bytes); }
   std::uint64_t hash(const void* data, std::size_t bytes) override { return cuda::hash(data, bytes, scratch(), stream_.get()); }
   void enqueue_hash(Stream stream, const void* data, std::size_t bytes, std::uint64_t* result) override {

@@ -18,6 +18,8 @@ cudaError_t find_code();
 
 /// data[i] = generate<type>(..., i). Enqueues.
 void fill(void* data, DataType type, std::size_t count, const Fill& fill, cudaStream_t stream);
+/// Each block is generate_block<type>(..., its first element); the scales' padding is zeros. Enqueues.
+void fill(void* data, const BlockScaledLayout& layout, const Fill& fill, cudaStream_t stream);
 
 /// Scratch memory for the reductions below.
 inline constexpr std::size_t kReductionScratchBytes = 16 * 1024;

@@ -279,6 +279,8 @@ ncclDataType_t nccl_type(DataType type) {
     case DataType::int32:
       return ncclInt32;
     case DataType::tf32:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       break;
   }
   throw Unsupported("NCCL does not reduce " + std::string(name(type)));

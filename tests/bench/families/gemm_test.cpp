@@ -70,7 +70,7 @@ TEST(GemmCase, CountsModelFlopsAndCompulsoryBytes) {
   struct Expected {
     DataType type;
     Resource resource;
-    double bytes;  // of A [30 x 50], B [50 x 40] and D [30 x 40]
+    double bytes;  // of A [30 x 50], B [50 x 40] and D [30 x 40]; k is 64 with blocks, and there are scales of each line
   };
   const Expected all[] = {
       {DataType::fp64, resource::fp64_tensor, 8 * 1500 + 8 * 2000 + 8 * 1200},
@@ -80,14 +80,18 @@ TEST(GemmCase, CountsModelFlopsAndCompulsoryBytes) {
       {DataType::bf16, resource::bf16_tensor, 2 * 1500 + 2 * 2000 + 2 * 1200},
       {DataType::fp8, resource::fp8_tensor, 1 * 1500 + 1 * 2000 + 2 * 1200},
       {DataType::int8, resource::int8_tensor, 1 * 1500 + 1 * 2000 + 4 * 1200},
+      {DataType::mxfp8, resource::mxfp8_tensor, 1 * 1920 + 1 * 2560 + 2 * 30 + 2 * 40 + 2 * 1200},
+      {DataType::nvfp4, resource::fp4_tensor, 960 + 1280 + 4 * 30 + 4 * 40 + 2 * 1200},
   };
   for (const Expected& expected : all) {
-    const Case made = gemm_case(on(device), expected.type, 30, 40, 50);
+    const std::int64_t k = is_block_scaled(expected.type) ? 64 : 50;
+    const Case made = gemm_case(on(device), expected.type, 30, 40, k);
     EXPECT_EQ(made.work.phases.size(), 1u);
-    EXPECT_EQ(made.work.total(expected.resource), 120000) << name(expected.type);
+    EXPECT_EQ(made.work.total(expected.resource), 2400.0 * static_cast<double>(k)) << name(expected.type);
     EXPECT_EQ(made.work.total(resource::dram), expected.bytes) << name(expected.type);
     EXPECT_GE(static_cast<double>(made.slot_bytes), expected.bytes);
-    EXPECT_LT(static_cast<double>(made.slot_bytes), expected.bytes + 3 * 256);
+    // The scales are in tiles of 512 bytes.
+    EXPECT_LT(static_cast<double>(made.slot_bytes), expected.bytes + (is_block_scaled(expected.type) ? 2048 : 3 * 256));
   }
 }
 
@@ -122,6 +126,13 @@ TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
   EXPECT_THAT(reason(90, DataType::fp8, 64, 64, "nn"), HasSubstr("layout tn"));
   EXPECT_EQ(reason(100, DataType::fp8, 64, 64, "nn"), "");
   EXPECT_THAT(reason(90, DataType::int32), HasSubstr("int32"));
+  for (const DataType type : kBlockScaledTypes) {
+    EXPECT_THAT(reason(90, type), HasSubstr("10.0"));
+    EXPECT_EQ(reason(100, type), "");
+    EXPECT_EQ(reason(120, type, 1), "");
+    EXPECT_THAT(reason(100, type, 64, 48), HasSubstr("multiple of 32"));
+    EXPECT_THAT(reason(100, type, 64, 64, "nt"), HasSubstr("layout tn"));
+  }
 }
 
 TEST(GemmCase, OffersTheLibraryAWorkspaceThatTheSlotsShare) {
@@ -212,6 +223,7 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       expect_contract(*device, type, layout, 272, 1, 1040, "default");
       expect_contract(*device, type, layout, 80, 48, 2064, "default");
       expect_contract(*device, type, layout, 67, 131, 45, "tuned");
+      expect_contract(*device, type, layout, 144, 40, 160, "tuned");
     }
   }
 }
@@ -275,11 +287,25 @@ TEST(GemmFamily, FullSweepsEveryTypeFrom256To16384) {
     auto shape = shape_of(one);
     if (shape["m"] == shape["n"] && shape["n"] == shape["k"] && shape["layout"] == "tn") squares.insert({one.type, shape["m"]});
   }
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     if (type == DataType::int32) continue;
     for (const char* size : {"256", "512", "1024", "2048", "4096", "8192", "16384", "4095", "4097", "4104"}) {
       EXPECT_EQ(squares.count({type, size}), 1u) << name(type) << " " << size;
     }
+  }
+}
+
+TEST(GemmFamily, HasTheTypesOfWhichTheDeviceHasTensorCores) {
+  const auto types = [](int capability, SuiteName suite) {
+    std::set<DataType> found;
+    for (const Case& one : listed(gpu(capability), suite)) found.insert(one.type);
+    return found;
+  };
+  for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
+    using enum DataType;
+    EXPECT_EQ(types(80, suite), (std::set{fp64, fp32, tf32, fp16, bf16, int8}));
+    EXPECT_EQ(types(90, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8}));
+    EXPECT_EQ(types(100, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8, mxfp8, nvfp4}));
   }
 }
 

@@ -1024,6 +1024,7 @@ class TwoNodes final : public Device {
   void to_device(void* data, const void* host, std::size_t bytes) override { device_->to_device(data, host, bytes); }
   void zero(void* data, std::size_t bytes) override { device_->zero(data, bytes); }
   void fill(void* data, DataType type, std::size_t count, const Fill& fill) override { device_->fill(data, type, count, fill); }
+  void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) override { device_->fill(data, layout, fill); }
   void poison(void* data, std::size_t bytes) override { device_->poison(data, bytes); }
   std::uint64_t hash(const void* data, std::size_t bytes) override { return device_->hash(data, bytes); }
   void enqueue_hash(Stream stream, const void* data, std::size_t bytes, std::uint64_t* result) override {

@@ -8,8 +8,8 @@
 #include <array>
 #include <cmath>
 
+#include "harness/device/block_scaled_data.hpp"
 #include "harness/device/cpu_device.hpp"
-#include "harness/device/random.hpp"
 
 namespace roofmark {
 namespace {
@@ -49,6 +49,8 @@ double sum_as_hardware(const std::vector<double>& terms, DataType type) {
     case DataType::bf16:
       return sum_as_tensor_core(terms, 23, 4);
     case DataType::fp8:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       return sum_as_tensor_core(terms, 13, 32);
     default:
       return sum_rounding_to_nearest(terms, type);
@@ -63,8 +65,8 @@ class Product {
         a_fill_{data, seed, 0},
         b_fill_{data, seed, 1},
         device_(open_cpu_device()),
-        a_(filled(problem.m * problem.k, problem.type, a_fill_)),
-        b_(filled(problem.k * problem.n, problem.type, b_fill_)),
+        a_(filled(problem.m, a_fill_)),
+        b_(filled(problem.n, b_fill_)),
         d_(device_->allocate(d_bytes())) {
     device_->poison(d_.get(), d_bytes());
   }
@@ -78,14 +80,21 @@ class Product {
         for (std::int64_t l = 0; l < k; ++l) {
           const std::int64_t of_a = transposes_a(layout) ? row * k + l : l * m + row;
           const std::int64_t of_b = transposes_b(layout) ? l * n + column : column * k + l;
-          terms[static_cast<std::size_t>(l)] = load_as_double(type, a_.get(), static_cast<std::size_t>(of_a)) *
-                                               load_as_double(type, b_.get(), static_cast<std::size_t>(of_b));
+          terms[static_cast<std::size_t>(l)] = operand(a_.get(), m, of_a) * operand(b_.get(), n, of_b);
         }
         set(row, column, sum_as_hardware(terms, type));
       }
     }
   }
   void multiply() { multiply(problem_.layout); }
+
+  /// As a library would take them that has lines in another order.
+  void swap_scales_of_a() {
+    auto* const scales = static_cast<std::uint8_t*>(a_.get()) + layout(problem_.m).scales_offset();
+    for (std::int64_t line = 0; line < 32; ++line) {
+      std::swap(scales[layout(problem_.m).scale_index(line, 0)], scales[layout(problem_.m).scale_index(line + 32, 0)]);
+    }
+  }
 
   double at(std::int64_t row, std::int64_t column) const { return load_as_double(type(), d_.get(), index(row, column)); }
   void set(std::int64_t row, std::int64_t column, double value) { store(type(), d_.get(), index(row, column), value); }
@@ -98,10 +107,23 @@ class Product {
  private:
   std::size_t d_bytes() const { return static_cast<std::size_t>(problem_.m * problem_.n) * size_of(type()); }
   std::size_t index(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(column * problem_.m + row); }
-  Memory filled(std::int64_t count, DataType type, const Fill& fill) {
-    Memory memory = device_->allocate(static_cast<std::size_t>(count) * size_of(type));
-    device_->fill(memory.get(), type, static_cast<std::size_t>(count), fill);
+  BlockScaledLayout layout(std::int64_t lines) const { return {problem_.type, lines, problem_.k}; }
+  Memory filled(std::int64_t lines, const Fill& fill) {
+    if (is_block_scaled(problem_.type)) {
+      Memory memory = device_->allocate(layout(lines).bytes());
+      device_->fill(memory.get(), layout(lines), fill);
+      return memory;
+    }
+    const auto count = static_cast<std::size_t>(lines * problem_.k);
+    Memory memory = device_->allocate(count * size_of(problem_.type));
+    device_->fill(memory.get(), problem_.type, count, fill);
     return memory;
+  }
+  double operand(const void* data, std::int64_t lines, std::int64_t index) const {
+    if (!is_block_scaled(problem_.type)) return load_as_double(problem_.type, data, static_cast<std::size_t>(index));
+    return with_block_scaled_type(problem_.type, [&, k = problem_.k]<DataType kType>() {
+      return block_scaled_value<kType>(data, layout(lines), index / k, index % k);
+    });
   }
 
   GemmProblem problem_;
@@ -112,6 +134,9 @@ class Product {
 
 constexpr DataType kTypes[] = {DataType::fp64, DataType::fp32, DataType::tf32, DataType::fp16,
                                DataType::bf16, DataType::fp8,  DataType::int8};
+// Sizes of these are whole blocks.
+constexpr DataType kWithBlocks[] = {DataType::fp64, DataType::fp32, DataType::tf32,  DataType::fp16, DataType::bf16,
+                                    DataType::fp8,  DataType::int8, DataType::mxfp8, DataType::nvfp4};
 
 TEST(ProductCheck, PassesARightProductOfEveryTypeAndLayout) {
   for (DataType type : kTypes) {
@@ -127,9 +152,25 @@ TEST(ProductCheck, PassesARightProductOfEveryTypeAndLayout) {
   }
 }
 
+TEST(ProductCheck, PassesARightBlockScaledProductAndNoneOfOtherScales) {
+  for (DataType type : kBlockScaledTypes) {
+    for (auto [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 32}, {65, 129, 160}, {140, 33, 32}}) {
+      Product product({m, n, k, type, GemmLayout::tn});
+      product.multiply();
+      const Verification found = product.verify();
+      EXPECT_EQ(found.status, Status::passed) << name(type) << " " << m << " x " << n << " x " << k << ": " << found.detail;
+      if (m == 1) continue;
+      product.swap_scales_of_a();
+      product.multiply();
+      const Verification swapped = product.verify();
+      EXPECT_EQ(swapped.status, Status::failed) << name(type) << ": " << swapped.detail;
+    }
+  }
+}
+
 TEST(ProductCheck, AllowsForTheErrorsOfLongSums) {
-  for (DataType type : kTypes) {
-    Product product({4, 24, 20000, type, GemmLayout::tn});
+  for (DataType type : kWithBlocks) {
+    Product product({4, 24, 20000 / 32 * 32, type, GemmLayout::tn});
     product.multiply();
     const Verification found = product.verify();
     EXPECT_EQ(found.status, Status::passed) << name(type) << ": " << found.detail;

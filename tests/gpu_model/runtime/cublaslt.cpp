@@ -121,6 +121,8 @@ double flops_per_clock(const Problem& problem) {
       return model.tensor_flops.fp64;
     case CUDA_R_32F:
       return problem.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? model.tensor_flops.tf32 : model.fma_flops[1];
+    case CUDA_R_4F_E2M1:
+      return 2 * model.tensor_flops.eight_bit;
     case CUDA_R_8F_E4M3:
     case CUDA_R_8F_E5M2:
     case CUDA_R_8I:
@@ -164,6 +166,17 @@ double run(const Problem& problem, const Arrays& arrays, Device& device, double 
 bool outside(const void* data, const Matrix& matrix) {
   if (place_of(data, extent_bytes(matrix)) == Place::device) return false;
   say("cuBLASLt: a matrix of %zu bytes at %p is not within one allocation of the device", extent_bytes(matrix), data);
+  return true;
+}
+bool scales_outside(const Problem& problem) {
+  const std::int64_t block = scale_block(problem.operation);
+  if (block == 0) return false;
+  const std::int64_t blocks = problem.k() / block;
+  if (place_of(problem.operation.scales_a, scale_bytes(problem.m(), blocks)) == Place::device &&
+      place_of(problem.operation.scales_b, scale_bytes(problem.n(), blocks)) == Place::device) {
+    return false;
+  }
+  say("cuBLASLt: the scales of a matrix are not within one allocation of the device");
   return true;
 }
 
@@ -212,6 +225,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cubla
       return set(operation->epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
       return set(operation->fast_accumulation, value, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+      return set(operation->scale_mode_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+      return set(operation->scale_mode_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+      return set(operation->scales_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+      return set(operation->scales_b, value, bytes);
     default:
       return invalid("an attribute of a matmul descriptor that the model does not have");
   }
@@ -367,8 +388,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     if (const char* why = mismatch(algorithm, problem, alignment, workspace, workspace_bytes)) return invalid(why);
     used_workspace_bytes = algorithm.workspace_bytes;
   }
-  const bool faults =
-      outside(a, problem.a) || outside(b, problem.b) || outside(d, problem.d) || (arrays.beta != 0 && outside(c, problem.c));
+  const bool faults = outside(a, problem.a) || outside(b, problem.b) || outside(d, problem.d) ||
+                      (arrays.beta != 0 && outside(c, problem.c)) || scales_outside(problem);
   const cudaError_t status =
       submit(stream, "matmul",
              [problem, arrays, faults, workspace, used_workspace_bytes](Device& device, double start_ns, double overhead_ns) {

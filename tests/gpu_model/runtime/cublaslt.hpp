@@ -20,6 +20,8 @@ struct Matmul {
   std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   std::int8_t fast_accumulation = 0;
+  cublasLtMatmulMatrixScale_t scale_mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, scale_mode_b = scale_mode_a;
+  const void *scales_a = nullptr, *scales_b = nullptr;
 };
 struct Matrix {
   static constexpr std::uint32_t number = 0x4c41594f;
@@ -76,8 +78,12 @@ cublasStatus_t refuse(cublasStatus_t status, const char* why);
 /// that the device has no kernel for. `alignment` is the smallest of the pointers', in bytes.
 cublasStatus_t examine(const Problem& problem, std::uint32_t alignment);
 
-/// Bytes from an element's type, 0 for one that the model does not have.
-std::size_t element_bytes(cudaDataType_t type);
+/// Bits of an element, 0 for a type that the model does not have.
+std::size_t element_bits(cudaDataType_t type);
+/// Elements along k that share a scale, 0 where each matrix has one scale.
+std::int64_t scale_block(const Matmul& operation);
+/// Bytes of the scales of a block-scaled matrix, in whole tiles of 128 lines x 4 blocks.
+std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks);
 /// Bytes from the first element to behind the last one of all batches.
 std::size_t extent_bytes(const Matrix& matrix);
 /// A scalar of the operation's scale type.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp4.h>
 #include <cuda_fp8.h>
 
 #include <algorithm>
@@ -90,6 +91,36 @@ std::vector<Sum> read(const void* from, const Matrix& matrix) {
   });
   return values;
 }
+/// The same of a block-scaled matrix, whose columns are its lines.
+std::vector<float> read_scaled(const void* from, const void* scales, const Matrix& matrix, std::int64_t block) {
+  const auto* const elements = static_cast<const unsigned char*>(from);
+  const auto* const scale_bytes = static_cast<const unsigned char*>(scales);
+  const auto terms = static_cast<std::int64_t>(matrix.rows), lines = static_cast<std::int64_t>(matrix.columns);
+  const std::int64_t tiles_along = (terms / block + 3) / 4;
+  std::vector<float> values;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    for (std::int64_t term = 0; term < terms; ++term) {
+      const std::int64_t i = line * terms + term, of_line = term / block;
+      const unsigned char* const tile = scale_bytes + (line / 128 * tiles_along + of_line / 4) * 512;
+      const unsigned char stored = tile[line % 32 * 16 + line / 32 % 4 * 4 + of_line % 4];
+      if (matrix.type == CUDA_R_4F_E2M1) {
+        __nv_fp4_e2m1 element;
+        __nv_fp8_e4m3 scale;
+        element.__x = static_cast<unsigned char>(i % 2 ? elements[i / 2] >> 4 : elements[i / 2] & 15);
+        scale.__x = stored;
+        values.push_back(static_cast<float>(element) * static_cast<float>(scale));
+      } else {
+        __nv_fp8_e4m3 element;
+        __nv_fp8_e8m0 scale;
+        element.__x = elements[i];
+        scale.__x = stored;
+        values.push_back(static_cast<float>(element) * static_cast<float>(scale));
+      }
+    }
+  }
+  return values;
+}
+
 template <class Sum>
 void write(const std::vector<Sum>& values, void* to, const Matrix& matrix) {
   with_element(matrix.type, [&]<class T>(T) {
@@ -109,10 +140,16 @@ void multiply_as(const Problem& p, const Arrays& arrays) {
   const int transpose_b = p.operation.transpose_b == CUBLAS_OP_N ? no_transpose : transpose;
   for (int batch = 0; batch < p.d.batches; ++batch) {
     const auto offset = [&](const Matrix& matrix) {
-      return static_cast<std::int64_t>(element_bytes(matrix.type)) * matrix.batch_stride * batch;
+      return static_cast<std::int64_t>(element_bits(matrix.type) / 8) * matrix.batch_stride * batch;
     };
-    std::vector<Sum> a = read<Sum>(static_cast<const char*>(arrays.a) + offset(p.a), p.a);
-    std::vector<Sum> b = read<Sum>(static_cast<const char*>(arrays.b) + offset(p.b), p.b);
+    const auto operand = [&](const void* data, const void* scales, const Matrix& matrix) {
+      if constexpr (std::is_same_v<Sum, float>) {
+        if (const std::int64_t block = scale_block(p.operation)) return read_scaled(data, scales, matrix, block);
+      }
+      return read<Sum>(static_cast<const char*>(data) + offset(matrix), matrix);
+    };
+    std::vector<Sum> a = operand(arrays.a, p.operation.scales_a, p.a);
+    std::vector<Sum> b = operand(arrays.b, p.operation.scales_b, p.b);
     std::vector<Sum> d(p.d.rows * p.d.columns);
     if (arrays.beta != 0) d = read<Sum>(static_cast<const char*>(arrays.c) + offset(p.c), p.c);
     if constexpr (std::is_same_v<Sum, double>) {

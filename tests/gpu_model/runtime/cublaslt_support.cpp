@@ -46,6 +46,14 @@ bool fp8_types_are_supported(const Problem& p) {
          (p.d.type == CUDA_R_8F_E4M3 || p.a.type == CUDA_R_8F_E5M2 || p.b.type == CUDA_R_8F_E5M2);
 }
 
+/// The table of block scaling: A and B are alike, and only D has another type.
+bool block_scaled_types_are_supported(const Problem& p) {
+  if (p.operation.scale_mode_a != p.operation.scale_mode_b || p.a.type != p.b.type) return false;
+  if (p.operation.compute != CUBLAS_COMPUTE_32F || p.operation.scale != CUDA_R_32F || p.c.type != p.d.type) return false;
+  if (p.a.type != (scale_block(p.operation) == 16 ? CUDA_R_4F_E2M1 : CUDA_R_8F_E4M3)) return false;
+  return p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_16F || p.d.type == CUDA_R_32F;
+}
+
 cublasComputeType_t without_pedantic(cublasComputeType_t compute) {
   switch (compute) {
     case CUBLAS_COMPUTE_16F_PEDANTIC:
@@ -62,6 +70,7 @@ cublasComputeType_t without_pedantic(cublasComputeType_t compute) {
 }
 
 bool types_are_supported(const Problem& p) {
+  if (scale_block(p.operation) > 0) return block_scaled_types_are_supported(p);
   if (is_fp8(p.a.type) || is_fp8(p.b.type)) return fp8_types_are_supported(p);
   const cublasComputeType_t compute = without_pedantic(p.operation.compute);
   return std::any_of(std::begin(supported_types), std::end(supported_types), [&](const Types& row) {
@@ -91,14 +100,29 @@ cublasStatus_t examine_shapes(const Problem& p) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// What block-scaled operands need, or nullptr.
+const char* unmet_need_of_block_scaling(const Problem& p, std::uint32_t alignment) {
+  if (settings().model->compute_capability < 100) return "block scaling needs compute capability 10.0 or newer";
+  if (p.operation.transpose_a == CUBLAS_OP_N || p.operation.transpose_b != CUBLAS_OP_N) return "block scaling needs TN";
+  if (p.d.batches > 1) return "the model has no batches of block-scaled products";
+  if (p.k() % 32 != 0 || p.a.leading_dimension != p.k() || p.b.leading_dimension != p.k()) {
+    return "block scaling needs whole blocks and columns without gaps";
+  }
+  for (const void* scales : {p.operation.scales_a, p.operation.scales_b}) {
+    if (!scales || reinterpret_cast<std::uintptr_t>(scales) % 16 != 0) return "no scales, or not aligned to 16 bytes";
+  }
+  return alignment < 16 ? "block scaling needs pointers aligned to 16 bytes" : nullptr;
+}
+
 /// What the 8-bit types need, or nullptr.
 const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment) {
   const bool tn = p.operation.transpose_a != CUBLAS_OP_N && p.operation.transpose_b == CUBLAS_OP_N;
   const auto multiples = [](std::int64_t unit, auto... values) { return ((values % unit == 0) && ...); };
+  if (scale_block(p.operation) > 0) return unmet_need_of_block_scaling(p, alignment);
   if (is_fp8(p.a.type)) {
     if (settings().model->compute_capability < 89) return "fp8 needs compute capability 8.9 or newer";
-    if (!tn) return "fp8 needs A transposed and B not (TN)";
-    const auto bytes_d = p.d.leading_dimension * static_cast<std::int64_t>(element_bytes(p.d.type));
+    if (!tn && settings().model->compute_capability < 100) return "fp8 needs A transposed and B not (TN)";
+    const auto bytes_d = p.d.leading_dimension * static_cast<std::int64_t>(element_bits(p.d.type) / 8);
     if (!multiples(16, p.m(), p.n(), p.k())) return "fp8 needs m, n and k that are multiples of 16";
     if (!multiples(16, p.a.leading_dimension, p.b.leading_dimension, bytes_d)) {
       return "fp8 needs leading dimensions of whole 16 bytes";
@@ -121,20 +145,22 @@ cublasStatus_t refuse(cublasStatus_t status, const char* why) {
   return status;
 }
 
-std::size_t element_bytes(cudaDataType_t type) {
+std::size_t element_bits(cudaDataType_t type) {
   switch (type) {
     case CUDA_R_64F:
-      return 8;
+      return 64;
     case CUDA_R_32F:
     case CUDA_R_32I:
-      return 4;
+      return 32;
     case CUDA_R_16F:
     case CUDA_R_16BF:
-      return 2;
+      return 16;
     case CUDA_R_8I:
     case CUDA_R_8F_E4M3:
     case CUDA_R_8F_E5M2:
-      return 1;
+      return 8;
+    case CUDA_R_4F_E2M1:
+      return 4;
     default:
       return 0;
   }
@@ -143,7 +169,22 @@ std::size_t element_bytes(cudaDataType_t type) {
 std::size_t extent_bytes(const Matrix& matrix) {
   const std::int64_t one =
       (static_cast<std::int64_t>(matrix.columns) - 1) * matrix.leading_dimension + static_cast<std::int64_t>(matrix.rows);
-  return static_cast<std::size_t>(one + (matrix.batches - 1) * matrix.batch_stride) * element_bytes(matrix.type);
+  return (static_cast<std::size_t>(one + (matrix.batches - 1) * matrix.batch_stride) * element_bits(matrix.type) + 7) / 8;
+}
+
+std::int64_t scale_block(const Matmul& operation) {
+  switch (operation.scale_mode_a) {
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3:
+      return 16;
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0:
+      return 32;
+    default:
+      return 0;
+  }
+}
+
+std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks) {
+  return static_cast<std::size_t>((lines + 127) / 128 * ((blocks + 3) / 4) * 512);
 }
 
 cublasStatus_t examine(const Problem& problem, std::uint32_t alignment) {

@@ -98,6 +98,28 @@ constexpr DeviceModel models[] = {
      .power_limit_watts = 700,
      .nvlinks = 18,
      .pcie_generation = 5},
+    // As a B200.
+    {.compute_capability = 100,
+     .name = "roofmark model GPU (sm_100)",
+     .multiprocessors = 148,
+     .threads_per_multiprocessor = 2048,
+     .shared_per_block_opt_in = 227 * 1024,
+     .shared_per_multiprocessor = 228 * 1024,
+     .l2_bytes = mebibytes(126),
+     .memory_bytes = mebibytes(183359),
+     .clock_mhz = 1965,
+     .loaded_clock_mhz = 1700,
+     .memory_clock_mhz = 3996,
+     .memory_bus_bits = 8192,
+     .dram_bytes_per_ns = 7200,
+     .l2_bytes_per_ns = 10000,
+     .fma_flops = {256, 256, 128},
+     .tensor_flops = {.fp64 = 128, .tf32 = 4096, .sixteen_bit = 8192, .eight_bit = 16384},
+     .mma_sync_share = 0.32,
+     .clusters = true,
+     .power_limit_watts = 1000,
+     .nvlinks = 18,
+     .pcie_generation = 6},
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ struct DeviceModel {
   int power_limit_watts, nvlinks, pcie_generation;
 };
 
-/// The model for "80", "86" or "90"; nullptr for anything else.
+/// The model for "70", "80", "86", "90" or "100"; nullptr for anything else.
 const DeviceModel* find_device_model(std::string_view compute_capability);
 
 }  // namespace gpu_model::runtime

@@ -144,7 +144,7 @@ std::vector<int> visible_devices(int installed) {
 
 const DeviceModel* read_model() {
   const DeviceModel* found = find_device_model(text_of("GPUMODEL_ARCH").value_or("90"));
-  if (!found) refuse("GPUMODEL_ARCH", "70, 80, 86 or 90");
+  if (!found) refuse("GPUMODEL_ARCH", "70, 80, 86, 90 or 100");
   static DeviceModel model = *found;
   model.clock_mhz = number("GPUMODEL_BOOST_MHZ", found->clock_mhz, 1, 10000);
   model.loaded_clock_mhz *= model.clock_mhz / found->clock_mhz;

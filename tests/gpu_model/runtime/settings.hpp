@@ -6,7 +6,8 @@
 // clang-format off
 // | variable                | value [default]      | effect                                                                   |
 // | ----------------------- | -------------------- | ------------------------------------------------------------------------ |
-// | GPUMODEL_ARCH           | 70, 80, 86, 90 [90]  | attributes of a V100, A100, A10 or H200; the newest PTX for it runs      |
+// | GPUMODEL_ARCH           | 70 to 100 [90]       | attributes of a V100, A100 (80), A10 (86), H200 (90) or B200 (100); the  |
+// |                         |                      | newest PTX for it runs                                                   |
 // | GPUMODEL_DEVICES        | 0 to 16 [1]          | number of GPUs                                                           |
 // | GPUMODEL_SMS            | count [all]          | number of SMs                                                            |
 // | GPUMODEL_L2             | bytes [all]          | size of the L2 cache                                                     |

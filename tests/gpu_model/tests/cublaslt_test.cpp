@@ -7,11 +7,12 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <vector>
 
-#include "kernels/base/element.hpp"
+#include "kernels/base/block_scaled.hpp"
 #include "tests/gpu_model/tests/new_process.hpp"
 
 namespace gpu_model {
@@ -442,6 +443,80 @@ TEST_F(CublasLtProcess, ComputeCapability80HasNoFp8) {
   in_new_process({{"GPUMODEL_ARCH", "80"}}, [&] {
     EXPECT_EQ(propose({.types = fp8}), CUBLAS_STATUS_NOT_SUPPORTED);
     expect_right({.types = int8});
+  });
+}
+
+/// A matrix on the device whose elements are 1 and whose scales are 2^((line + 2 block) % 3).
+class ScaledOnes {
+ public:
+  explicit ScaledOnes(const roofmark::BlockScaledLayout& layout) : layout_(layout) {
+    const bool fp4 = layout.type == DataType::nvfp4;
+    std::vector<unsigned char> host(layout.bytes(), fp4 ? 0x22 : 0x38);
+    for (std::int64_t line = 0; line < layout.lines; ++line) {
+      for (std::int64_t block = 0; block < layout.blocks_per_line(); ++block) {
+        const int exponent = static_cast<int>(exponent_of(line, block));
+        host[static_cast<std::size_t>(layout.scales_offset() + layout.scale_index(line, block))] =
+            static_cast<unsigned char>(fp4 ? (7 + exponent) << 3 : 127 + exponent);
+      }
+    }
+    EXPECT_EQ(cudaMalloc(&memory_, host.size()), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(memory_, host.data(), host.size(), cudaMemcpyHostToDevice), cudaSuccess);
+  }
+  ~ScaledOnes() { cudaFree(memory_); }
+  ScaledOnes(const ScaledOnes&) = delete;
+  ScaledOnes& operator=(const ScaledOnes&) = delete;
+
+  static std::int64_t exponent_of(std::int64_t line, std::int64_t block) { return (line + 2 * block) % 3; }
+  const roofmark::BlockScaledLayout& layout() const { return layout_; }
+  void* data() const { return memory_; }
+
+ private:
+  roofmark::BlockScaledLayout layout_;
+  void* memory_ = nullptr;
+};
+
+TEST_F(CublasLtProcess, ComputeCapability100MultipliesBlockScaledMatrices) {
+  in_new_process({{"GPUMODEL_ARCH", "100"}}, [&] {
+    constexpr std::int64_t m = 136, n = 48, k = 160;
+    for (const DataType type : roofmark::kBlockScaledTypes) {
+      const Product product{.types = {type, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F}, .m = m, .n = n, .k = k};
+      const ScaledOnes a({type, m, k}), b({type, n, k});
+      const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
+      library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
+      const auto layout_a = layout(product.a()), layout_b = layout(product.b()), layout_d = layout(product.d());
+      ASSERT_EQ(propose(operation, layout_a, layout_b, layout_d), CUBLAS_STATUS_SUCCESS);
+      Array d(product.d());
+      const float one = 1, zero = 0;
+      ASSERT_EQ(
+          cublasLtMatmul(handle_.get(), operation.get(), &one, a.data(), layout_a.get(), b.data(), layout_b.get(), &zero,
+                         d.data(), layout_d.get(), d.data(), layout_d.get(), &algorithm_, workspace_, workspace_bytes, stream_),
+          CUBLAS_STATUS_SUCCESS);
+      ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+      const std::vector<double> got = d.values();
+      for (std::int64_t row = 0; row < m; ++row) {
+        for (std::int64_t column = 0; column < n; ++column) {
+          double sum = 0, stored = 0;
+          for (std::int64_t block = 0; block < a.layout().blocks_per_line(); ++block) {
+            sum += a.layout().block() * std::exp2(ScaledOnes::exponent_of(row, block) + ScaledOnes::exponent_of(column, block));
+          }
+          store(DataType::bf16, &stored, 0, sum);
+          ASSERT_EQ(got[product.d().index(0, row, column)], load_as_double(DataType::bf16, &stored, 0))
+              << name(type) << " " << row << ", " << column;
+        }
+      }
+      const auto gap = layout({type, k, m, 32});
+      EXPECT_EQ(propose(operation, gap, layout_b, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
+    }
+  });
+}
+
+TEST_F(CublasLtProcess, ComputeCapability90HasNoBlockScaling) {
+  in_new_process({{"GPUMODEL_ARCH", "90"}}, [&] {
+    const Product product{.types = {DataType::nvfp4, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F}};
+    const ScaledOnes a({DataType::nvfp4, product.m, product.k}), b({DataType::nvfp4, product.n, product.k});
+    const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
+    library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
+    EXPECT_EQ(propose(operation, layout(product.a()), layout(product.b()), layout(product.d())), CUBLAS_STATUS_NOT_SUPPORTED);
   });
 }
 

@@ -109,7 +109,7 @@ TEST_F(CpuDeviceTest, CopiesBothWays) {
 
 TEST_F(CpuDeviceTest, FillsAreTheGenerators) {
   constexpr std::size_t kCount = 150'001;
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     for (Distribution distribution : {Distribution::normal, Distribution::uniform, Distribution::zeros}) {
       const Memory memory = device->allocate(kCount * size_of(type));
       device->poison(memory.get(), kCount * size_of(type));

@@ -145,7 +145,7 @@ TEST(Generate, IntegersCoverTheirRangeEvenly) {
 }
 
 TEST(Generate, ZerosAreZero) {
-  for (DataType type : kDataTypes) EXPECT_EQ(generate(Distribution::zeros, type, 1, 2, 3), 0) << name(type);
+  for (DataType type : kArrayTypes) EXPECT_EQ(generate(Distribution::zeros, type, 1, 2, 3), 0) << name(type);
 }
 
 TEST(Generate, Fp64FillsItsLowMantissaBits) {
@@ -284,7 +284,7 @@ TEST(Store, IntegersTakeTheNearest) {
 }
 
 TEST(Load, PoisonIsNaNOrMinusOne) {
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     const double value = value_of(type, ~0ull);
     if (is_integer(type)) {
       EXPECT_EQ(value, -1);
@@ -295,7 +295,7 @@ TEST(Load, PoisonIsNaNOrMinusOne) {
 }
 
 TEST(Load, ReachesTheElementAsked) {
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     std::vector<double> storage(5);
     for (int i = 0; i < 5; ++i) store(type, storage.data(), i, i - 2);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(load_as_double(type, storage.data(), i), i - 2) << name(type);

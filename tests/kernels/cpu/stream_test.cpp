@@ -65,7 +65,7 @@ TEST_P(CpuStreamTest, TheLibrarysCopyAndFill) {
 }
 
 TEST(CpuStream, KnowsFp64AndFp32) {
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     EXPECT_EQ(cpu::stream.supports(type), type == DataType::fp64 || type == DataType::fp32) << name(type);
   }
 }

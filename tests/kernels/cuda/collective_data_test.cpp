@@ -22,7 +22,7 @@ class CudaCollectiveData : public OnAGpu {
   /// Calls use(type, data) for every type and for teams that bring whole blocks, parts of one, and more ranks than are used.
   template <class Use>
   void for_teams(Use use) {
-    for (const DataType type : kDataTypes) {
+    for (const DataType type : kArrayTypes) {
       if (type == DataType::tf32) continue;
       for (const int ranks : {1, 2, 7, 8, 41, 1000}) {
         SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(ranks));

@@ -109,7 +109,7 @@ TEST_F(CudaDeviceTest, ZeroesAndPoisons) {
 TEST_F(CudaDeviceTest, FillsWithTheBitsOfTheHost) {
   constexpr std::size_t kCount = 3'000'001;  // more than the threads of one launch
   const Memory data = device_->allocate(kCount * sizeof(double));
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     for (Distribution distribution : {Distribution::normal, Distribution::uniform, Distribution::zeros}) {
       device_->poison(data.get(), kCount * sizeof(double));
       device_->fill(data.get(), type, kCount, {distribution, 7, 3});
@@ -123,7 +123,7 @@ TEST_F(CudaDeviceTest, FillsWithTheBitsOfTheHost) {
 
 TEST_F(CudaDeviceTest, FillsNothingBeyondTheEnd) {
   constexpr std::size_t kCount = 1023;  // one less than whole blocks of threads
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     for (Distribution distribution : {Distribution::normal, Distribution::uniform, Distribution::zeros}) {
       HostArray expected(type, kCount + 64);
       const std::size_t bytes = (kCount + 64) * size_of(type);
@@ -243,7 +243,7 @@ TEST_F(CudaDeviceTest, ComparesIntegersExactly) {
 
 TEST_F(CudaDeviceTest, SumsTerms) {
   constexpr std::size_t kCount = 1'000'003;
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     SCOPED_TRACE(name(type));
     HostArray x(type, kCount, 0), y(type, kCount, 1);
     const Memory xs = write(x.storage), ys = write(y.storage);
@@ -275,7 +275,7 @@ struct HostMatrix {
 };
 
 TEST_F(CudaDeviceTest, SumsBlocksWithSigns) {
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     for (bool row_major : {true, false}) {
       for (auto [rows, columns, block] : {std::tuple{67, 301, 64}, {3, 1000, 7}, {1000, 5, 5}, {33, 33, 100}}) {
         SCOPED_TRACE(testing::Message() << name(type) << " " << rows << " x " << columns << " by " << block << " "
@@ -310,7 +310,7 @@ TEST_F(CudaDeviceTest, SumsBlocksWithSigns) {
 }
 
 TEST_F(CudaDeviceTest, MultipliesInFp64) {
-  for (DataType type : kDataTypes) {
+  for (DataType type : kArrayTypes) {
     for (bool row_major : {true, false}) {
       for (auto [rows, columns, n] : {std::tuple{70, 45, 67}, {1, 1000, 1}, {129, 16, 64}, {200, 3, 5}}) {
         SCOPED_TRACE(testing::Message() << name(type) << " " << rows << " x " << columns << " x " << n << " " << row_major);
