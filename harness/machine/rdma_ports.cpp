@@ -124,7 +124,7 @@ PortReading read_counters(const RdmaPort& port, const fs::path& root) {
   if (port.kind == "RoCE" && !port.interface.empty()) {
     // The folders of RoCE ports have these counters too, but drivers leave them 0.
     const auto downs = number_in(root / "sys/class/net" / port.interface / "carrier_down_count");
-    if (downs) reading["network_link_downs"] = *downs;
+    if (downs) reading["network_carrier_downs"] = *downs;
   }
   if (port.kind != "InfiniBand") return reading;
   const auto colon = port.name.rfind(':');

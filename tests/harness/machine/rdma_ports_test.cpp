@@ -96,7 +96,7 @@ TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterface
               UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 400), Pair("network_link_downs", 3),
                                    Pair("network_link_recoveries", 4), Pair("network_symbol_errors", 5)));
   EXPECT_THAT(read.at("mlx5_1:1"),
-              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_link_downs", 2)));
+              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_carrier_downs", 2)));
 }
 
 TEST_F(RdmaPortsTest, APortThatHasGoneIsNotUpAndWithoutTablesNothingIsKnown) {

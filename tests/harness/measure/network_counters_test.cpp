@@ -65,5 +65,12 @@ TEST(NetworkChanges, ACounterThatHasReachedItsEndCountsNothing) {
   EXPECT_EQ(change("network_link_downs", read(250), read(255)).worse(), 5);
 }
 
+TEST(NetworkChanges, TheCarrierOfARocePortIsCountedBeyondTheEndOfInfiniBandsCounter) {
+  const auto read = [](double downs) { return PortReadings{{"a", up({{"network_carrier_downs", downs}})}}; };
+  EXPECT_EQ(change("network_carrier_downs", read(255), read(256)).worse(), 1);
+  EXPECT_EQ(find_worse_counters({change("network_carrier_downs", read(255), read(256))}, {}).at(0).text,
+            "losses of the carrier of RoCE ports: rose by 1 during the run, from 255 to 256 (a)");
+}
+
 }  // namespace
 }  // namespace roofmark
