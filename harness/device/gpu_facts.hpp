@@ -59,6 +59,7 @@ struct GpuFacts {
   std::vector<std::string> nvlink_peers;
   std::string nvlink_domain;           ///< "CLUSTER_UUID/CLIQUE" of the NVLink domain shared with other hosts; empty: none
   std::optional<FabricHealth> fabric;  ///< absent: the GPU has no fabric
+  std::optional<int> recovery_action;  ///< that the driver asks for: kRecoveryActions
   std::optional<double> power_limit_watts, power_limit_default_watts;
   /// The clocks that the GPU may reach under load, as an administrator set them (nvidia-smi -ac), and without such a setting.
   std::optional<double> application_clock_hz, application_clock_default_hz;

@@ -11,6 +11,7 @@
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
+#include "harness/model/counter.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark {
@@ -63,6 +64,12 @@ class Examination {
           well ? ""
                : "transfers between GPUs may be slower or fail; check the log of nvidia-fabricmanager, the NVSwitches and the "
                  "NVLink cables");
+    }
+    if (const auto action = facts.recovery_action) {
+      add("recovery action", state_text(*find_counter("recovery_action"), *action),
+          *action == 0
+              ? ""
+              : "the driver asks for it after a fault of the GPU: drain the node and do it (nvidia-smi -r resets a GPU)");
     }
     const auto generation = facts.pcie_generation, width = facts.pcie_width;
     const auto best_generation = facts.pcie_generation_max, widest = facts.pcie_width_max;

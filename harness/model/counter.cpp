@@ -29,6 +29,12 @@ bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
 
 }  // namespace
 
+std::string state_text(const CounterType& type, double value) {
+  const auto at = static_cast<std::size_t>(std::max(value, 0.0));
+  if (type.words.empty()) return fmt::format("{:.3g}", value);
+  return at < type.words.size() ? std::string(type.words[at]) : fmt::format("unknown ({})", at);
+}
+
 std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& changes, const std::vector<CounterOwner>& owners,
                                          double seconds) {
   std::vector<Finding> findings;
@@ -43,7 +49,7 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const double worse = change.worse().value_or(0);
     Finding finding{type->finding, {}, {}};
     // What is tolerated is that of one part, such as one link.
-    if (change.largest.value_or(worse) > type->tolerated.within(seconds)) {
+    if (type->words.empty() && change.largest.value_or(worse) > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
       finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
                                  *change.before, *change.after);
@@ -54,10 +60,12 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
       finding.brief = fmt::format("{}{} {} by {:g}", whose, type->title, moved, worse);
       if (!change.where.empty()) finding.brief += fmt::format(" ({})", change.where);
     } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
-      finding.text = fmt::format("{}{}: {:.3g}", whose, type->title, change.before.value_or(*worst));
-      if (change.before && change.after) finding.text += fmt::format(" before the run, {:.3g} after it", *change.after);
+      finding.text = fmt::format("{}{}: {}", whose, type->title, state_text(*type, change.before.value_or(*worst)));
+      if (change.before && change.after) {
+        finding.text += fmt::format(" before the run, {} after it", state_text(*type, *change.after));
+      }
       finding.size = std::abs(*worst - *type->healthy);
-      finding.brief = fmt::format("{}{}: {:.3g}", whose, type->title, *worst);
+      finding.brief = fmt::format("{}{}: {}", whose, type->title, state_text(*type, *worst));
     } else {
       continue;
     }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,9 +44,16 @@ struct CounterType {
   std::optional<double> healthy{};  ///< a worse state is the finding, even if the run did not change it
   CounterOf of = CounterOf::device;
   std::optional<double> stops_at{};  ///< it stays there once it has reached it
+  /// Of its values from 0 on, where these are no amounts: which state it is counts, and not the way from one to another.
+  std::span<const std::string_view> words{};
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
+
+/// nvmlDeviceGpuRecoveryAction_t; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
+inline constexpr std::string_view kRecoveryActions[] = {"none",      "GPU reset",       "node reboot",
+                                                        "drain P2P", "drain and reset", "recover the IMEX domain",
+                                                        "bus reset", "system reboot"};
 
 inline constexpr CounterType kCounters[] = {
     {"ecc_corrected", FindingKind::corrected_errors, CounterKind::events, "corrected memory errors (ECC)"},
@@ -61,6 +69,16 @@ inline constexpr CounterType kCounters[] = {
     {"retired_pages_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
      "memory pages retired after uncorrected errors"},
     {"xid", FindingKind::xid, CounterKind::events, "driver error reports (Xid)", "xid_number"},
+    {"recovery_action",
+     FindingKind::recovery_action,
+     CounterKind::present,
+     "recovery action that the driver asks for",
+     {},
+     {},
+     0,
+     CounterOf::device,
+     {},
+     kRecoveryActions},
     // The tolerated rates of link errors are NVIDIA's (NVIDIA/DCGM, dcgm_gpu_hardware_limits.h): at most 8 replays per minute;
     // CRC errors matter from 100 per second on.
     {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays", {}, {8, 60}},
@@ -151,6 +169,9 @@ constexpr const CounterType* find_counter(std::string_view id) {
   }
   return nullptr;
 }
+
+/// A value of a state, by its word where it has one.
+std::string state_text(const CounterType& type, double value);
 
 /// A counter of one rank's device or host around a run. A value that could not be read is absent.
 struct CounterChange {

@@ -83,6 +83,7 @@ enum class FindingKind {
   uncorrected_errors,
   corrected_errors,
   xid,
+  recovery_action,
   link_errors,
   link_lost,
   link_training,
@@ -186,6 +187,9 @@ inline constexpr FindingType kFindingTypes[] = {
      "No data was lost. A growing count announces uncorrected errors: watch it."},
     {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
+    {FindingKind::recovery_action, "recovery_action", Severity::error, Doubt::device, FoundBy::counters,
+     "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
+     "(nvidia-smi -r resets a GPU). A GPU that asks again needs the field diagnostics."},
     {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
      "The link resent more data than a healthy link does. A growing count points to a connector, cable or riser.", Extent::all},
     {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device, FoundBy::counters,

@@ -458,7 +458,7 @@ def test_a_slow_clock_without_a_reason(healthy, run):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A run on a GPU whose counters get worse, beside other processes."""
-    found = run_to(tmp_path_factory.mktemp("shared") / "out", GPUMODEL_COUNTER="ecc_uncorrected:3,nvlink_links:2,xid:1", GPUMODEL_FOREIGN="2")
+    found = run_to(tmp_path_factory.mktemp("shared") / "out", GPUMODEL_COUNTER="ecc_uncorrected:3,nvlink_links:2,recovery_action:1,xid:1", GPUMODEL_FOREIGN="2")
     assert found.status == 0, found.stderr
     return found
 
@@ -468,6 +468,7 @@ def test_a_counter_that_gets_worse_during_a_run(healthy, shared):
     texts = {finding["kind"]: finding["text"] for finding in found.result["findings"]}
     for kind, text in [("uncorrected_errors", "uncorrected memory errors (ECC): rose by 3 during the run, from 0 to 3"),
                        ("link_lost", "NVLinks that are up: fell by 2 during the run, from 18 to 16"),
+                       ("recovery_action", "recovery action that the driver asks for: none before the run, GPU reset after it"),
                        ("xid", "driver error reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 79")]:
         assert texts[kind].endswith(text) and not healthy.findings(kind)
     assert all(counter["worse"] == 0 for counter in healthy.result["counters"])

@@ -84,6 +84,13 @@ std::optional<double> NvmlDevice::max_sm_clock_hz() const {
   return megahertz ? std::optional(*megahertz * 1e6) : std::nullopt;
 }
 
+std::optional<int> NvmlDevice::recovery_action() const {
+  FieldValue action;
+  action.field = field::kRecoveryAction;
+  read_fields({&action, 1});
+  return action.status == 0 ? std::optional(static_cast<int>(action.value.uint32)) : std::nullopt;
+}
+
 std::optional<int> NvmlDevice::whole(const char* symbol) const {
   const auto value = number(symbol);
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
@@ -126,6 +133,7 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   unsigned mig = 0, mig_after_reset = 0;
   if (call("nvmlDeviceGetMigMode", &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
   facts.mig_uuid = mig_uuid_;
+  facts.recovery_action = recovery_action();
   if (const auto others = other_processes()) facts.mps = std::any_of(others->begin(), others->end(), is_mps_server);
 }
 

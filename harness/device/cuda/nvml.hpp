@@ -106,6 +106,8 @@ class NvmlDevice {
   std::optional<unsigned> number(const char* symbol) const;
   /// In MHz.
   std::optional<unsigned> clock(const char* symbol, int domain) const;
+  /// What the driver asks for so that the GPU recovers from a fault, by its number; 0: nothing.
+  std::optional<int> recovery_action() const;
   /// Absent where no link answers.
   std::optional<unsigned> nvlinks_up() const;
   /// False while the fabric of its NVLinks is being set up, or where that failed.

@@ -203,7 +203,7 @@ std::map<std::string, double> NvmlTelemetry::counters() {
   std::map<std::string, double> counters;
   count_memory_errors(counters);
   count_link_errors(counters);
-  state_fabric_and_power(counters);
+  state_condition(counters);
   from.xid->drain();
   if (const auto reports = from.xid->count()) counters["xid"] = *reports;
   if (const auto number = from.xid->last()) counters["xid_number"] = *number;
@@ -257,7 +257,8 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
   }
 }
 
-void NvmlTelemetry::state_fabric_and_power(std::map<std::string, double>& counters) const {
+void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {
+  if (const auto action = device_.recovery_action()) counters["recovery_action"] = *action;
   if (const auto fabric = device_.fabric(); fabric && fabric->state != kFabricUnknown) {
     counters["fabric_completed"] = fabric->state == kFabricCompleted && fabric->status == 0 ? 1 : 0;
     const FabricHealth health = fabric_health(*fabric);

@@ -50,7 +50,7 @@ class NvmlTelemetry final : public TelemetrySource {
   std::map<std::string, double> throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const;
   void count_memory_errors(std::map<std::string, double>& counters) const;
   void count_link_errors(std::map<std::string, double>& counters) const;
-  void state_fabric_and_power(std::map<std::string, double>& counters) const;
+  void state_condition(std::map<std::string, double>& counters) const;
 
   NvmlDevice device_;
   std::filesystem::path kernel_log_, root_;

@@ -45,6 +45,7 @@ inline constexpr unsigned kPowerInstant = 186;
 inline constexpr unsigned kPcieOut = 197;  ///< bytes; "value can wrap" (nvml.h)
 inline constexpr unsigned kPcieIn = 198;
 inline constexpr unsigned kNvlinkRecoveries = 215;  ///< of a link, from Blackwell on
+inline constexpr unsigned kRecoveryAction = 230;    ///< nvmlDeviceGpuRecoveryAction_t
 /// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them.
 constexpr unsigned first_slowdown_time(int driver_version) {
   constexpr int kFirst = 575, kRenumbered = 590;  // the drivers of CUDA 12.9 and 13.1

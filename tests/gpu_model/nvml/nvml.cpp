@@ -9,7 +9,8 @@
 // GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
 // GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ, GPUMODEL_THROTTLE and GPUMODEL_COUNTER act through the runtime. The ids
-// of GPUMODEL_COUNTER are those of harness/model/counter.hpp, retired pages excepted: these fields are not supported.
+// of GPUMODEL_COUNTER are those of harness/model/counter.hpp, except what is not supported (retired pages, the errors of NVLink
+// 5) and AER, which the kernel counts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -351,6 +352,9 @@ int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
         break;
       case 186:  // POWER_INSTANT
         value->value = static_cast<unsigned long long>(now.watts * 1000);
+        break;
+      case 230:  // GET_GPU_RECOVERY_ACTION
+        value->value = events(handle, "recovery_action");
         break;
       default:
         value->status = not_supported;

@@ -247,7 +247,7 @@ TEST_F(Nvml, AFieldThatIsNotModelledLeavesTheOthers) {
 }
 
 TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
-  in_new_process({{"GPUMODEL_COUNTER", "ecc_uncorrected:3,nvlink_links:2,xid:2"}}, [] {
+  in_new_process({{"GPUMODEL_COUNTER", "ecc_uncorrected:3,nvlink_links:2,recovery_action:1,xid:2"}}, [] {
     EXPECT_EQ(call("nvmlInit_v2"), success);
     void* const device = device_on_bus(0);
     const auto uncorrected = [&] {
@@ -260,6 +260,11 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
       for (unsigned link = 0; call("nvmlDeviceGetNvLinkState", device, link, &up) == success; ++link) all += up;
       return all;
     };
+    const auto recovery_action = [&] {
+      FieldValue action{230, 0, 0, 0, 0, -1, 99};
+      EXPECT_EQ(call("nvmlDeviceGetFieldValues", device, 1, &action), success);
+      return action.status == success ? action.value : 99;
+    };
     void* set = nullptr;
     EXPECT_EQ(call("nvmlEventSetCreate", &set), success);
     EXPECT_EQ(call("nvmlDeviceRegisterEvents", device, 8ull, set), success);
@@ -267,12 +272,14 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), timeout);
     EXPECT_EQ(uncorrected(), 0u);
     EXPECT_EQ(links(), 18);
+    EXPECT_EQ(recovery_action(), 0u);
     void* memory = nullptr;
     EXPECT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cudaMemset(memory, i, 1024), cudaSuccess);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(uncorrected(), 3u);
     EXPECT_EQ(links(), 16);
+    EXPECT_EQ(recovery_action(), 1u);
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
     EXPECT_EQ(event.data, 79u);
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);

@@ -212,6 +212,20 @@ TEST(Health, TheFabricIsHealthyOrItsProblemsAreNamed) {
   EXPECT_THAT(row().advice, HasSubstr("nvidia-fabricmanager"));
 }
 
+TEST(Health, NamesTheRecoveryActionThatTheDriverAsksFor) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "recovery action"); };
+  EXPECT_EQ(row().what, "") << "the driver does not tell";
+  facts.recovery_action = 0;
+  EXPECT_EQ(row().state, "none");
+  EXPECT_EQ(row().advice, "");
+  facts.recovery_action = 2;
+  EXPECT_EQ(row().state, "node reboot");
+  EXPECT_THAT(row().advice, HasSubstr("drain the node"));
+  facts.recovery_action = 99;
+  EXPECT_EQ(row().state, "unknown (99)");
+}
+
 TEST(Health, NumaBalancingDisturbsHostsOfSeveralNodes) {
   Host host;
   const auto row = [&] { return find(health({}, host), "NUMA balancing"); };

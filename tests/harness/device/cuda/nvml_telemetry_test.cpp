@@ -302,6 +302,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.link_errors[2] = 30;
   driver.link_errors[3] = 40;
   driver.processes = 3;
+  driver.fields[230] = 2;
   const auto source = open();
   driver.xids = {79, 94};
   const std::map<std::string, double> expected = {{"ecc_corrected", 1},
@@ -313,6 +314,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"retired_pages_corrected", 5},
                                                   {"retired_pages_uncorrected", 6},
                                                   {"xid", 0},
+                                                  {"recovery_action", 2},
                                                   {"pcie_replays", 7},
                                                   {"pcie_width", 16},
                                                   {"nvlink_crc_errors", 70 + 2 * 17},
@@ -352,6 +354,8 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "PCIe replays: rose by 9 during the run, from 0 to 9; up to 8 per minute are normal"},
       {[] { driver.link_errors[1] += 1; }, FindingKind::link_errors,
        "NVLink recoveries: rose by 1 during the run, from 17 to 18"},
+      {[] { driver.fields[230] = 1; }, FindingKind::recovery_action,
+       "recovery action that the driver asks for: none before the run, GPU reset after it"},
       {[] { driver.fabric_health = 0x1A9; }, FindingKind::fabric_degraded,
        "degraded NVLink fabrics: rose by 1 during the run, from 0 to 1"},
       {[] { driver.fabric_health = 0x19A; }, FindingKind::fabric_unhealthy,
@@ -367,6 +371,7 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
   };
   for (const auto& fault : faults) {
     driver = fake_nvml::Driver();
+    driver.fields[230] = 0;
     const auto findings = findings_after(fault.happens);
     ASSERT_EQ(findings.size(), 1u) << fault.text;
     EXPECT_EQ(findings[0].kind, fault.kind);
@@ -425,6 +430,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
       {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
+      {"recovery", [] { driver.fields[230] = 3; }, {"state_recovery_action"}, {"state_recovery_action"}},
       {"degraded", [] { driver.fabric_health = 0x1A9; }, {"state_fabric_degraded"}, {"state_fabric_degraded"}},
       {"unhealthy", [] { driver.fabric_summary = 2; }, {"state_fabric_unhealthy"}, {"state_fabric_unhealthy"}},
       {"power",
@@ -435,7 +441,9 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"processes", [] { driver.processes = 2; }, {"foreign_process", "state_foreign_processes"}, {"state_foreign_processes"}},
   };
   const auto nothing = [] {};
-  const auto healthy = [] { driver.fields[30] = 0; };
+  const auto healthy = [] {
+    for (const unsigned zero : {30, 230}) driver.fields[zero] = 0;
+  };
   EXPECT_THAT(judged(healthy, nothing), IsEmpty());
   for (const auto& fault : faults) {
     EXPECT_EQ(judged(healthy, fault.happens), failing(fault.during)) << fault.what;
@@ -566,9 +574,22 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   source->read();
   driver.field_calls = 0;
   const auto counters = source->counters();
-  EXPECT_EQ(driver.field_calls, 2) << "of the GPU, and of all links together";
+  EXPECT_EQ(driver.field_calls, 3) << "two of the GPU, and one of all links together";
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
+}
+
+TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
+  const auto action = [] {
+    GpuFacts facts;
+    NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0").describe(facts);
+    return facts.recovery_action;
+  };
+  EXPECT_FALSE(action());
+  driver.fields[230] = 4;
+  EXPECT_EQ(action(), 4);
+  driver.types[230] = fake_nvml::kUnsigned;
+  EXPECT_EQ(action(), 4);
 }
 
 TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {

@@ -225,6 +225,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
                            "thermal",
                            "application_clocks",
                            "clock",
+                           "state_recovery_action",
                            "state_fabric_degraded",
                            "state_fabric_unhealthy",
                            "power_limit",
