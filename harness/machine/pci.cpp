@@ -108,6 +108,15 @@ PciLinkMaximum pci_link(const fs::path& device, const std::string& when) {
   return link;
 }
 
+/// The last line of such a file: "TOTAL_ERR_COR 2".
+std::optional<double> total_in(const fs::path& file) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("TOTAL_ERR_")) return number(line.substr(std::min(line.find(' '), line.size())));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_nvidia_gpu(const fs::path& device) {
@@ -126,6 +135,20 @@ PciLinkMaximum pci_link_now(const fs::path& device) { return pci_link(device, "c
 PciLinkMaximum slot_link_maximum(const fs::path& device) {
   const std::vector<fs::path> bridges = bridges_above(device);
   return bridges.empty() ? PciLinkMaximum() : pci_link_maximum(bridges.front());
+}
+
+PcieErrors pcie_errors(const fs::path& device) {
+  std::vector<fs::path> ends = bridges_above(device);
+  ends.resize(std::min<std::size_t>(ends.size(), 1));
+  ends.push_back(device);
+  const auto sum = [&ends](const char* file) {
+    std::optional<double> errors;
+    for (const fs::path& end : ends) {
+      if (const auto own = total_in(end / file)) errors = errors.value_or(0) + *own;
+    }
+    return errors;
+  };
+  return {sum("aer_dev_correctable"), sum("aer_dev_nonfatal"), sum("aer_dev_fatal")};
 }
 
 std::vector<PciLink> links_to_root(const fs::path& device) {

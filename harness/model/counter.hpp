@@ -80,12 +80,27 @@ inline constexpr CounterType kCounters[] = {
      {},
      kRecoveryActions},
     // The tolerated rates of link errors are NVIDIA's (NVIDIA/DCGM, dcgm_gpu_hardware_limits.h): at most 8 replays per minute;
-    // CRC errors matter from 100 per second on.
+    // CRC errors matter from 100 per second on. Corrected errors of PCIe: its diagnostics allow 32 per minute of 16 lanes of
+    // generation 5 (nvvs/plugin_src/pcie/Pcie.cpp). Effective errors: its health watch takes a bit error rate of 1e-12
+    // (common/DcgmUtilities.cpp), which is 24 per minute of an NVLink 5 with 400 Gb/s.
     {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays", {}, {8, 60}},
+    {"pcie_correctable_errors", FindingKind::link_errors, CounterKind::events, "corrected PCIe errors (AER)", {}, {32, 60}},
+    {"pcie_nonfatal_errors", FindingKind::link_errors, CounterKind::events, "uncorrected PCIe errors (AER, non-fatal)"},
+    {"pcie_fatal_errors", FindingKind::link_lost, CounterKind::events, "fatal PCIe errors (AER)"},
     {"pcie_width", FindingKind::link_lost, CounterKind::parts, "PCIe lanes in use"},
     {"nvlink_crc_errors", FindingKind::link_errors, CounterKind::events, "NVLink CRC errors", {}, {100, 1}},
     {"nvlink_replay_errors", FindingKind::link_errors, CounterKind::events, "NVLink replays"},
     {"nvlink_recovery_errors", FindingKind::link_errors, CounterKind::events, "NVLink recoveries"},
+    {"nvlink_recovery_failures", FindingKind::link_lost, CounterKind::events, "failed NVLink recoveries"},
+    {"nvlink_effective_errors",
+     FindingKind::link_errors,
+     CounterKind::events,
+     "NVLink errors after error correction (effective errors)",
+     {},
+     {24, 60}},
+    {"nvlink_symbol_errors", FindingKind::link_errors, CounterKind::events,
+     "NVLink errors after error correction and retransmission (symbol errors)"},
+    {"nvlink_integrity_errors", FindingKind::link_errors, CounterKind::events, "NVLink integrity errors"},
     {"nvlink_links", FindingKind::link_lost, CounterKind::parts, "NVLinks that are up"},
     {"fabric_completed", FindingKind::link_lost, CounterKind::parts, "memberships of an NVLink fabric"},
     {"fabric_degraded", FindingKind::fabric_degraded, CounterKind::present, "degraded NVLink fabrics", {}, {}, 0},

@@ -191,9 +191,11 @@ inline constexpr FindingType kFindingTypes[] = {
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
      "(nvidia-smi -r resets a GPU). A GPU that asks again needs the field diagnostics."},
     {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
-     "The link resent more data than a healthy link does. A growing count points to a connector, cable or riser.", Extent::all},
+     "The link resent or lost more data than a healthy link does. A growing count points to a connector, cable or riser.",
+     Extent::all},
     {FindingKind::link_lost, "link_lost", Severity::error, Doubt::device, FoundBy::counters,
-     "A link went down or retrained narrower during the run. Reseat or replace its connector, cable or riser, and reboot."},
+     "A link failed, went down or retrained narrower during the run. Reseat or replace its connector, cable or riser, and "
+     "reboot."},
     {FindingKind::link_training, "link_training", Severity::warning, Doubt::rates, FoundBy::session | FoundBy::host_link,
      "Check the slot, the riser, the board's wiring and the link speed that the BIOS allows."},
     {FindingKind::network_ports, "network_ports", Severity::warning, Doubt::network, FoundBy::session,

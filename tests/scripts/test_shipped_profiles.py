@@ -55,7 +55,8 @@ def test_a_slow_host_is_not_accepted_as_a_slow_gpu_is_not(h200, save, tmp_path):
         assert {rule: found[rule] for rule in ("slow_rank", "slow_host") if rule in found} == bad
 
 
-@pytest.mark.parametrize("errors, bad", [({"nvlink_crc_errors": 10**6}, {"link_errors": "FAIL"}), ({"pcie_replays": 10**5}, {"link_errors": "FAIL"}), ({"pcie_replays": 1}, {})])
+@pytest.mark.parametrize("errors, bad", [({"nvlink_crc_errors": 10**6}, {"link_errors": "FAIL"}), ({"pcie_replays": 10**5}, {"link_errors": "FAIL"}), ({"pcie_replays": 1}, {}),
+                                         ({"nvlink_symbol_errors": 1}, {"link_errors": "FAIL"}), ({"pcie_correctable_errors": 5}, {}), ({"pcie_nonfatal_errors": 1}, {"link_errors": "FAIL"})])
 def test_a_link_that_resends_more_than_a_healthy_one_is_not_accepted(h200, save, tmp_path, errors, bad):
     result = clean(h200)
     result["counters"] = result_maker.counters(**{counter: (0, count) for counter, count in errors.items()})

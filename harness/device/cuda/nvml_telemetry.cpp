@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 namespace roofmark::cuda {
@@ -236,6 +237,10 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
   // Some virtual machines say 0 lanes.
   const unsigned lanes = device_.number("nvmlDeviceGetCurrPcieLinkWidth").value_or(0);
   if (lanes > 0) counters["pcie_width"] = lanes;
+  const PcieErrors errors = pcie_errors(pci_folder(device_.pci_bus_id(), root_));
+  if (errors.correctable) counters["pcie_correctable_errors"] = *errors.correctable;
+  if (errors.nonfatal) counters["pcie_nonfatal_errors"] = *errors.nonfatal;
+  if (errors.fatal) counters["pcie_fatal_errors"] = *errors.fatal;
   if (const auto links = device_.nvlinks_up()) counters["nvlink_links"] = *links;
   // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",
@@ -252,9 +257,18 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
       }
     }
   }
-  for (const auto& recoveries : field_of_links(field::kNvlinkRecoveries, without_recoveries)) {
-    if (recoveries) counters[kErrors[kRecoveries]] += *recoveries;
-  }
+  const auto add = [&](const char* id, unsigned field, const std::vector<unsigned>& links) {
+    for (const auto& errors : field_of_links(field, links)) {
+      if (errors) counters[id] += *errors;
+    }
+  };
+  add(kErrors[kRecoveries], field::kNvlinkRecoveries, without_recoveries);
+  std::vector<unsigned> all(kNvlinkMaxLinks);
+  std::iota(all.begin(), all.end(), 0u);
+  add("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, all);
+  add("nvlink_effective_errors", field::kNvlinkEffectiveErrors, all);
+  add("nvlink_symbol_errors", field::kNvlinkSymbolErrors, all);
+  add("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, all);
 }
 
 void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {

@@ -44,8 +44,13 @@ inline constexpr unsigned kC2cRate = 172;    ///< of a link that is up, in one d
 inline constexpr unsigned kPowerInstant = 186;
 inline constexpr unsigned kPcieOut = 197;  ///< bytes; "value can wrap" (nvml.h)
 inline constexpr unsigned kPcieIn = 198;
-inline constexpr unsigned kNvlinkRecoveries = 215;  ///< of a link, from Blackwell on
-inline constexpr unsigned kRecoveryAction = 230;    ///< nvmlDeviceGpuRecoveryAction_t
+// Of a link, from Blackwell on.
+inline constexpr unsigned kNvlinkIntegrityErrors = 211;
+inline constexpr unsigned kNvlinkRecoveryFailures = 214;
+inline constexpr unsigned kNvlinkRecoveries = 215;
+inline constexpr unsigned kNvlinkEffectiveErrors = 219;
+inline constexpr unsigned kNvlinkSymbolErrors = 221;
+inline constexpr unsigned kRecoveryAction = 230;  ///< nvmlDeviceGpuRecoveryAction_t
 /// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them.
 constexpr unsigned first_slowdown_time(int driver_version) {
   constexpr int kFirst = 575, kRenumbered = 590;  // the drivers of CUDA 12.9 and 13.1

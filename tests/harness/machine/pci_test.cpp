@@ -59,6 +59,25 @@ TEST(PciSlot, IsThePortAboveTheDevice) {
   EXPECT_FALSE(slot_link_maximum(tree.folder("0000:99:00.0")).generation) << "no such device";
 }
 
+TEST(PcieErrors, AreThoseThatBothEndsOfTheLinkReported) {
+  const PciTree tree;
+  tree.add("pci0000:3a/0000:3a:00.0");
+  tree.add("pci0000:3a/0000:3a:00.0/0000:3b:00.0");
+  tree.add("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:00.0");
+  tree.set("0000:3a:00.0", "aer_dev_correctable", "TOTAL_ERR_COR 1000");
+  tree.set("0000:3b:00.0", "aer_dev_correctable", "Receiver Error 2\nBad TLP 1\nTOTAL_ERR_COR 3");
+  tree.set("0000:3c:00.0", "aer_dev_correctable", "Receiver Error 40\nTOTAL_ERR_COR 40");
+  tree.set("0000:3b:00.0", "aer_dev_nonfatal", "Undefined 0\nTOTAL_ERR_NONFATAL 2");
+  tree.set("0000:3c:00.0", "aer_dev_fatal", "TOTAL_ERR_FATAL");
+  const PcieErrors errors = pcie_errors(tree.folder("0000:3C:00.0"));
+  EXPECT_EQ(errors.correctable, 43) << "the link above the switch is another";
+  EXPECT_EQ(errors.nonfatal, 2) << "a device may not tell, and its port does";
+  EXPECT_FALSE(errors.fatal) << "no number";
+  EXPECT_EQ(pcie_errors(tree.folder("0000:3a:00.0")).correctable, 1000) << "on the root bus there is no port above";
+  const PcieErrors none = pcie_errors(tree.folder("0000:99:00.0"));
+  EXPECT_FALSE(none.correctable || none.nonfatal || none.fatal) << "no such device";
+}
+
 /// A GPU behind two switches: 16:00.0 and 17:00.0 are the ports of the upper one, 18:00.0 and 19:00.0 those of the lower.
 TEST(PciLinks, AboveTheSwitchesAreThoseOfBothEnds) {
   const PciTree tree;

@@ -66,6 +66,14 @@ class NvmlTelemetryTest : public testing::Test {
     return find_worse_counters(changes_after(happen), {});
   }
 
+  /// The GPU reports this many errors by AER.
+  void report_pcie_errors(int correctable, int nonfatal, int fatal) const {
+    const std::string folder = "sys/bus/pci/devices/0000:3b:00.0/aer_dev_";
+    root_.put(folder + "correctable", "Receiver Error 0\nTOTAL_ERR_COR " + std::to_string(correctable));
+    root_.put(folder + "nonfatal", "Undefined 0\nTOTAL_ERR_NONFATAL " + std::to_string(nonfatal));
+    root_.put(folder + "fatal", "Undefined 0\nTOTAL_ERR_FATAL " + std::to_string(fatal));
+  }
+
   /// The process is in a container that does not see those of others.
   void enter_container() const {
     std::filesystem::create_directories(root_.root / "proc/self/ns");
@@ -302,7 +310,12 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.link_errors[2] = 30;
   driver.link_errors[3] = 40;
   driver.processes = 3;
+  driver.fields[211] = 1;
+  driver.fields[214] = 2;
+  driver.fields[219] = 3;
+  driver.fields[221] = 4;
   driver.fields[230] = 2;
+  report_pcie_errors(8, 9, 10);
   const auto source = open();
   driver.xids = {79, 94};
   const std::map<std::string, double> expected = {{"ecc_corrected", 1},
@@ -316,10 +329,17 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"xid", 0},
                                                   {"recovery_action", 2},
                                                   {"pcie_replays", 7},
+                                                  {"pcie_correctable_errors", 8},
+                                                  {"pcie_nonfatal_errors", 9},
+                                                  {"pcie_fatal_errors", 10},
                                                   {"pcie_width", 16},
                                                   {"nvlink_crc_errors", 70 + 2 * 17},
                                                   {"nvlink_replay_errors", 10 + 17},
                                                   {"nvlink_recovery_errors", 20 + 17},
+                                                  {"nvlink_integrity_errors", 1 * 36},
+                                                  {"nvlink_recovery_failures", 2 * 36},
+                                                  {"nvlink_effective_errors", 3 * 36},
+                                                  {"nvlink_symbol_errors", 4 * 36},
                                                   {"nvlink_links", 18},
                                                   {"fabric_completed", 1},
                                                   {"fabric_degraded", 0},
@@ -354,6 +374,21 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "PCIe replays: rose by 9 during the run, from 0 to 9; up to 8 per minute are normal"},
       {[] { driver.link_errors[1] += 1; }, FindingKind::link_errors,
        "NVLink recoveries: rose by 1 during the run, from 17 to 18"},
+      {[] { driver.fields[214] += 1; }, FindingKind::link_lost,
+       "failed NVLink recoveries: rose by 36 during the run, from 0 to 36"},
+      {[] { driver.fields[219] += 1; }, FindingKind::link_errors,
+       "NVLink errors after error correction (effective errors): rose by 36 during the run, from 0 to 36; up to 24 per minute "
+       "are normal"},
+      {[] { driver.fields[221] += 1; }, FindingKind::link_errors,
+       "NVLink errors after error correction and retransmission (symbol errors): rose by 36 during the run, from 0 to 36"},
+      {[] { driver.fields[211] += 1; }, FindingKind::link_errors,
+       "NVLink integrity errors: rose by 36 during the run, from 0 to 36"},
+      {[this] { report_pcie_errors(33, 0, 0); }, FindingKind::link_errors,
+       "corrected PCIe errors (AER): rose by 33 during the run, from 0 to 33; up to 32 per minute are normal"},
+      {[this] { report_pcie_errors(0, 1, 0); }, FindingKind::link_errors,
+       "uncorrected PCIe errors (AER, non-fatal): rose by 1 during the run, from 0 to 1"},
+      {[this] { report_pcie_errors(0, 0, 1); }, FindingKind::link_lost,
+       "fatal PCIe errors (AER): rose by 1 during the run, from 0 to 1"},
       {[] { driver.fields[230] = 1; }, FindingKind::recovery_action,
        "recovery action that the driver asks for: none before the run, GPU reset after it"},
       {[] { driver.fabric_health = 0x1A9; }, FindingKind::fabric_degraded,
@@ -371,7 +406,8 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
   };
   for (const auto& fault : faults) {
     driver = fake_nvml::Driver();
-    driver.fields[230] = 0;
+    for (const unsigned blackwell : {211, 214, 219, 221, 230}) driver.fields[blackwell] = 0;
+    report_pcie_errors(0, 0, 0);
     const auto findings = findings_after(fault.happens);
     ASSERT_EQ(findings.size(), 1u) << fault.text;
     EXPECT_EQ(findings[0].kind, fault.kind);
@@ -431,6 +467,8 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
       {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
       {"recovery", [] { driver.fields[230] = 3; }, {"state_recovery_action"}, {"state_recovery_action"}},
+      {"symbol errors", [] { driver.fields[221] += 1; }, {"link_errors"}, {}},
+      {"failed recovery", [] { driver.fields[214] += 1; }, {"link_lost"}, {}},
       {"degraded", [] { driver.fabric_health = 0x1A9; }, {"state_fabric_degraded"}, {"state_fabric_degraded"}},
       {"unhealthy", [] { driver.fabric_summary = 2; }, {"state_fabric_unhealthy"}, {"state_fabric_unhealthy"}},
       {"power",
@@ -442,7 +480,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
   };
   const auto nothing = [] {};
   const auto healthy = [] {
-    for (const unsigned zero : {30, 230}) driver.fields[zero] = 0;
+    for (const unsigned zero : {30, 214, 221, 230}) driver.fields[zero] = 0;
   };
   EXPECT_THAT(judged(healthy, nothing), IsEmpty());
   for (const auto& fault : faults) {
@@ -574,9 +612,9 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   source->read();
   driver.field_calls = 0;
   const auto counters = source->counters();
-  EXPECT_EQ(driver.field_calls, 3) << "two of the GPU, and one of all links together";
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
+  EXPECT_EQ(driver.field_calls, 7) << "two of the GPU, and five of all links together";
 }
 
 TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
@@ -590,6 +628,14 @@ TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
   EXPECT_EQ(action(), 4);
   driver.types[230] = fake_nvml::kUnsigned;
   EXPECT_EQ(action(), 4);
+}
+
+TEST_F(NvmlTelemetryTest, WhatOlderDriversAndGpusDoNotAnswerIsNoCounter) {
+  const auto counters = open()->counters();
+  for (const char* id : {"recovery_action", "nvlink_recovery_failures", "nvlink_effective_errors", "nvlink_symbol_errors",
+                         "nvlink_integrity_errors", "pcie_correctable_errors", "pcie_nonfatal_errors", "pcie_fatal_errors"}) {
+    EXPECT_FALSE(counters.contains(id)) << id;
+  }
 }
 
 TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
