@@ -78,7 +78,10 @@ std::string unmeasured_text(const std::vector<Record>& records, const TerminalSt
       if (record.status != type.status) continue;
       auto reason = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == record.reason; });
       if (reason == reasons.end()) reason = reasons.insert(reasons.end(), {record.reason, {}});
-      reason->second.push_back(record.name());
+      // Both passes of a ceiling are one case, as in the verdict.
+      if (std::find(reason->second.begin(), reason->second.end(), record.name()) == reason->second.end()) {
+        reason->second.push_back(record.name());
+      }
     }
     for (const auto& [reason, names] : reasons) {
       const std::size_t listed = type.has_own_reason ? names.size() : 1;

@@ -49,6 +49,15 @@ TEST(Summary, EachCaseThatIsWrongIsNamedWithItsReason) {
             "unsupported  f/fp32: no fp8\n");
 }
 
+TEST(Summary, BothPassesOfACeilingAreOneCase) {
+  std::vector<Record> records(3);
+  for (Record& record : records) record.status = Status::unsupported, record.reason = "no fp8";
+  records[0].family = records[2].family = "ceilings";
+  records[1].family = "gemm";
+  records[2].pass = 2;
+  EXPECT_EQ(unmeasured_text(records, {}), "unsupported  ceilings/fp32 and 1 more: no fp8\n");
+}
+
 TEST(Summary, TheHealthShowsWhatLimitsTheResults) {
   EXPECT_EQ(health_text({{"ECC", "on", ""}}, {}), "health: found nothing that limits the results\n  fine: ECC: on\n");
   EXPECT_EQ(health_text({{"ECC", "on", ""}, {"CPU governor", "unknown", ""}}, {}),
