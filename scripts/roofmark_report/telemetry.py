@@ -26,12 +26,11 @@ NAMED_PER_ROW = 6  # names in a row of a legend, at the width of an A4 page
 
 
 def _work(record):
-    """A launch's work, by which its rate is told, and the unit."""
-    placement, seconds = record.get("placement", {}), record["measurement"]["median"]
-    for key, unit in (("flops_per_second", units.operation(record)), ("bytes_per_second", "B")):
-        if key in placement:
-            return placement[key] * seconds, unit
-    return 1, "launch"
+    """Of a launch's work what its rate is told by, as on the terminal: all of the first demand, and its unit."""
+    demands = [demand for phase in record["work"]["phases"] for demand in phase]
+    if not demands:
+        return 1, "launch"
+    return sum(demand["amount"] for demand in demands if demand["resource"] == demands[0]["resource"]), demands[0]["unit"]
 
 
 def _sustained_of(record, named):
@@ -235,7 +234,7 @@ def sustained_table(files):
         rows.append([
             name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
             quantity(found.get("settled_of_burst"), units.share),
-            quantity(found["settled_after_seconds"], units.duration) if "settled_after_seconds" in found else "never",
+            quantity(math.ceil(found["settled_after_seconds"]), units.duration) if "settled_after_seconds" in found else "never",
             _from_to(found, "memory_clock_hz" if found.get("clock") == "memory" else "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
             quantity(found.get("rate_per_clock_ratio"), units.share), quantity(explained, units.share),
             "" if compared is None else f"{compared}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])

@@ -140,6 +140,15 @@ def test_telemetry_sustained_load_and_counters(delivered):
         assert said in page, said
 
 
+def test_the_rates_and_times_of_a_sustained_load_are_those_of_the_terminal():
+    result = make_delivery.gpu(BASE, 0, 0, 1)
+    triad, product = (next(entry["roofmark"] for entry in result["benchmarks"] if entry["name"].startswith(name)) for name in ("stream/triad", "gemm/bf16"))
+    triad["sustained"] = product.pop("sustained") | {"burst_rate": 30.0, "settled_rate": 29.0, "settled_after_seconds": 75.03}
+    triad["work"] = {"phases": [[{"resource": "dram", "unit": "B", "amount": 1e11}, {"resource": "fp64_fma", "unit": "FLOP", "amount": 1e10}]]}
+    [row] = telemetry.sustained_table([delivery.summary(result, "0")])["rows"]
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in row[2:6]] == ["3.00 TB/s", "2.90 TB/s", "91.0 %", "1 min 16 s"]
+
+
 def test_a_plot_of_telemetry_loses_no_dip():
     result = make_delivery.gpu(BASE, 0, 0, 1)
     rows = result["telemetry"]["rows"]
