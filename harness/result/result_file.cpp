@@ -78,6 +78,7 @@ Run run_of(const JsonText::View& json, const std::vector<JsonText::View>& entrie
     run.footer = footer_from_json(json, false);
   } else {
     add_seen(run.seen, json);
+    if (json.contains("ended")) run.in_progress = json.at("ended").value("case", std::string());
   }
   return run;
 }

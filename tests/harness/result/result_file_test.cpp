@@ -324,6 +324,17 @@ TEST_F(ResultFolder, OfARunThatGoesOnItSaysSo) {
   EXPECT_THAT(refusal(), HasSubstr("the run is still going or was cut off; `roofmark recover"));
 }
 
+TEST_F(ResultFolder, WhereARecoveredRunWasCutOffStaysKnown) {
+  ResultFile file = read_result(folder_);
+  file.run.footer.reset();
+  file.run.in_progress = "gemm/fp32/m:4096";
+  const fs::path recovered = folder_ / "recovered";
+  fs::create_directories(recovered);
+  write_run(recovered, file.run, conclude(file.run));
+  EXPECT_THAT(read_result(recovered).conclusions.verdict.headline,
+              testing::StartsWith("The run was cut off in gemm/fp32/m:4096: "));
+}
+
 TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
   remove("result.json.sha256");
   Json json = Json::parse(text());
