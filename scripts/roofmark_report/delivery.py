@@ -4,7 +4,7 @@
 
 from . import facts, telemetry, units
 from .evidence import device_label, short_of
-from .result import rank_of_finding, rank_of_status
+from .result import counts, rank_of_finding, rank_of_status
 from .tables import table
 
 # What a result says of a device, as (title, key in its details, form).
@@ -80,9 +80,9 @@ def summary(result, digest):
         "sha256": digest, "where": where(result), "devices": devices, "hosts": _hosts(result), "software": _software(result), "nodes": hosts,
         "command": " ".join(result["arguments"]), "suite": result["suite"], "operands": facts.operands(result),
         "started": result["started_utc"], "finished": result.get("finished_utc", ""), "labels": result["labels"],
-        "ok": len(result["benchmarks"]), "findings": result["findings"],
-        "unmeasured": [(entry["roofmark"]["status"], entry["roofmark"].get("reason", "no reason recorded"), entry["name"])
-                       for entry in result["unmeasured"]],
+        "ok": counts(result)["ok"], "findings": result["findings"],
+        "unmeasured": list(dict.fromkeys((entry["roofmark"]["status"], entry["roofmark"].get("reason", "no reason recorded"), entry["name"])
+                                         for entry in result["unmeasured"])),  # both passes of a ceiling are one case
         **telemetry.summary(result, places(result))}
 
 

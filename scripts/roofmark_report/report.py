@@ -5,7 +5,6 @@
 import functools
 import math
 import statistics
-from collections import Counter
 from pathlib import Path
 
 import jinja2
@@ -13,18 +12,9 @@ import markupsafe
 
 from . import communication, delivery, facts, family_plots, library, plots, roofline_plot, summary, tables, telemetry, transfers, units
 from .program import Parser, printable, refuse_to_replace, visible, write
-from .result import STATUSES, files_of, load, rank_of_finding, rank_of_status, worst_status
+from .result import STATUSES, counts, files_of, load, rank_of_finding, rank_of_status
 
 LEVELS = {"good": "good", "doubtful": "warn", "bad": "bad"}  # of a verdict: the page's classes
-
-
-def counts(result):
-    """The number of cases by status. A ceiling, which is measured twice, is one case, of the worse status."""
-    cases = {}
-    for entry in result["benchmarks"] + result["unmeasured"]:
-        cases.setdefault(entry["name"], []).append(entry["roofmark"]["status"])
-    counted = Counter(map(worst_status, cases.values()))
-    return {status: counted[status] for status in STATUSES}
 
 
 def warnings(result):
@@ -89,8 +79,8 @@ def unmeasured_groups(result):
     groups = {}
     for entry in result["unmeasured"]:
         record = entry["roofmark"]
-        groups.setdefault((record["status"], record.get("reason", "no reason recorded")), []).append(entry["name"])
-    return [{"status": status, "reason": reason, "cases": cases}
+        groups.setdefault((record["status"], record.get("reason", "no reason recorded")), {})[entry["name"]] = True  # once of both passes
+    return [{"status": status, "reason": reason, "cases": list(cases)}
             for (status, reason), cases in sorted(groups.items(), key=lambda item: rank_of_status(item[0][0]))]
 
 

@@ -5,6 +5,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,6 +168,15 @@ def _check_records(result):
         samples = entry["roofmark"]["measurement"]["samples"]
         if len({len(column) for column in samples.values()}) > 1:
             raise ValueError(f"case {_cut(entry['name'])}: its sample lists differ in length")
+
+
+def counts(result):
+    """The number of cases by status. A ceiling, which is measured twice, is one case, of the worse status."""
+    cases = {}
+    for entry in result["benchmarks"] + result["unmeasured"]:
+        cases.setdefault(entry["name"], []).append(entry["roofmark"]["status"])
+    counted = Counter(map(worst_status, cases.values()))
+    return {status: counted[status] for status in STATUSES}
 
 
 def key_of(entry):

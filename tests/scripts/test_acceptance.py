@@ -18,7 +18,7 @@ from conftest import ROOT, need
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 import jsonschema  # noqa: E402
 from acceptance_pages import BASE, PRODUCT, check, judged, text_of  # noqa: E402
-from roofmark_report import acceptance, check_rows, delivery, evidence, program, telemetry, units  # noqa: E402
+from roofmark_report import acceptance, check_rows, delivery, evidence, program, report, telemetry, units  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
 
@@ -138,6 +138,19 @@ def test_telemetry_sustained_load_and_counters(delivered):
     for said in ("Shaded: clock lowered by power cap for 3 min 29 s", "1980 → 1800 MHz", "4000 (25.0 %)", "91.0 %", "100.1 %", "Launches compared", "ecc corrected", "node2 cuda:1 (GPU-00000004): 1",
                  "40.0 %, power cap", "640 W"):
         assert said in page, said
+
+
+def test_both_passes_of_a_ceiling_are_one_case():
+    result = make_delivery.gpu(BASE, 0, 0, 1)
+    ceiling, impossible = (copy.deepcopy(next(entry for entry in result[part] if of(entry))) for part, of in (
+        ("benchmarks", lambda entry: entry["name"].startswith("ceilings/")), ("unmeasured", lambda entry: entry["roofmark"]["status"] == "unsupported")))
+    for part, again in (("benchmarks", ceiling), ("unmeasured", impossible)):
+        again["roofmark"]["pass"] = 2
+        result[part].append(again)
+    made = delivery.summary(result, "0")
+    assert made["ok"] == len(result["benchmarks"]) - 1
+    assert [(count, cases) for status, _, count, cases, _ in delivery.unmeasured([made]) if status == "unsupported"] == [(1, [impossible["name"]])]
+    assert [group["cases"] for group in report.unmeasured_groups(result) if group["status"] == "unsupported"] == [[impossible["name"]]]
 
 
 def test_the_rates_and_times_of_a_sustained_load_are_those_of_the_terminal():
