@@ -261,7 +261,7 @@ def _several_hosts(connection):
 def _not_accepted(connection):
     """Hosts whose newest verdict is another than PASS, each with the check that is furthest from passing."""
     return [("not_accepted" if found["verdict"] == "FAIL" else "undecided", found["host"], {found["host"]}, found["bad"],
-             f"{found['bad']} of {found['checks']} checks by profile {found['profile']} do not pass"
+             f"{units.plural(found['bad'], 'mandatory check')} of {found['checks']} by profile {found['profile']} without a pass"
              + (f"; {found['rule']}: {found['found']}, expected {found['expected']}" if found["rule"] else ""))
             for found in rows(connection, """
                 SELECT v.host, any_value(v.verdict) AS verdict, any_value(v.bad) AS bad, any_value(v.checks) AS checks, any_value(v.profile) AS profile,
