@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark {
 
@@ -100,6 +103,7 @@ void LaunchCheck::check(int slot) {
   seconds_ += seconds;
   hashed_bytes_ += bytes;
   if (seconds > 0) bytes_per_second_ = bytes / seconds;
+  fastest_ = std::max(fastest_, bytes_per_second_);
   ++checks_;
   ++pending_;
 }
@@ -124,17 +128,20 @@ std::vector<std::size_t> LaunchCheck::differing() {
 
 void LaunchCheck::rescale() {
   constexpr double kTooMuch = 1.1;
-  if (!batch_ || pending_ > 0) return;
+  if (!batch_ || pending_ > 0 || fastest_ == 0) return;
+  // Another program may have had the core or the device during one hash, not during all.
+  bytes_per_second_ = std::exchange(fastest_, 0);
   const std::size_t window = affordable_window();
   if (window >= window_bytes_ || static_cast<double>(window_bytes_) < kTooMuch * static_cast<double>(window)) return;
   // The new windows take the bits that are there now, so these must be the verified ones.
+  const double started = steady_seconds();
   const std::vector<Output> outputs = prepared_.outputs(0);
   bool verified = true;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     verified = verified && device_.hash(outputs[i].data, bytes_of(outputs[i])) == verified_[i];
   }
-  seconds_ += 2 * static_cast<double>(output_bytes_) / bytes_per_second_;
   if (verified) divide(window);
+  seconds_ += steady_seconds() - started;
 }
 
 }  // namespace roofmark

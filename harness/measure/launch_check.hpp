@@ -25,7 +25,7 @@ class LaunchCheck {
   void check(int slot);
   /// Reads the hashes back. Returns the checks with different bits, counted from the first one since the last call.
   std::vector<std::size_t> differing();
-  /// Makes the windows smaller where hashing has become slower than it was planned for. Call after differing().
+  /// Makes the windows smaller where every hash since the last call was slower than planned. Call after differing().
   void rescale();
 
   std::int64_t checks() const { return checks_; }
@@ -61,6 +61,7 @@ class LaunchCheck {
   double check_seconds_;                 ///< the time in which there should be a check
   std::size_t most_checks_;              ///< between two calls of differing()
   double bytes_per_second_ = 0;          ///< of hashing, by the last check
+  double fastest_ = 0;                   ///< the same of the fastest check since the last call of rescale()
   double hashed_bytes_ = 0, seconds_ = 0, offered_seconds_ = 0;
 };
 

@@ -92,6 +92,20 @@ TEST_F(Windows, HashingThatGetsSlowerTakesThreePercentAllTheSame) {
   EXPECT_EQ(check.differing().size(), 1u) << "each of six windows comes once";
 }
 
+// A hash during which another program had the core says nothing of the next ones.
+TEST_F(Windows, OneDisturbedHashDoesNotMakeWindowsSmaller) {
+  LaunchCheck check(device, outputs, 0.02, 100);
+  for (int i = 0; i < 9; ++i) check.check(0);
+  device.hash_seconds_per_byte *= 100;
+  check.check(0);
+  device.hash_seconds_per_byte /= 100;
+  EXPECT_THAT(check.differing(), ElementsAre());
+  check.rescale();
+  EXPECT_NEAR(check.seconds(), 9 * 3e-4 + 3e-2, 1e-9);
+  check.check(0);
+  EXPECT_DOUBLE_EQ(check.share_checked(), 1);
+}
+
 TEST_F(Windows, OtherBitsAreNeverTakenForVerifiedOnesWhenWindowsGetSmaller) {
   LaunchCheck check(device, outputs, 0.02, 100);
   device.hash_seconds_per_byte *= 10;
