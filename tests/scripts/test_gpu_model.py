@@ -222,6 +222,22 @@ def test_every_family_that_has_a_small_case(tmp_path):
         assert family in page
 
 
+def test_blackwell_multiplies_block_scaled_matrices(tmp_path):
+    found = run_to(tmp_path / "out", "--memory-fraction", "0.95", suite="full", cases="^gemm/(nvfp4|mxfp8|bf16)/m:256/n:256/k:256/.*algo:tuned",
+                   GPUMODEL_ARCH="100", GPUMODEL_MEMORY="36M", GPUMODEL_TOTAL="36M")
+    assert found.status == 0, found.stderr
+    records = {e["roofmark"]["type"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
+    size = 256**2
+    for kind, roof, of_operand in [("nvfp4", "fp4_tensor", size / 2 + size / 16), ("mxfp8", "mxfp8_tensor", size + size / 32), ("bf16", "bf16_tensor", 2 * size)]:
+        record = records.pop(kind)
+        assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
+        demands = {demand["resource"]: demand["amount"] for demand in record["work"]["phases"][0]}
+        assert demands[roof] == 2 * 256**3 and demands["dram"] == 2 * of_operand + 2 * size
+        assert found.roofs()[roof]["theoretical"] > 0
+    assert not records
+    report_of(found, tmp_path)
+
+
 def test_transfers_have_a_line_per_series(tmp_path):
     found = run_to(tmp_path / "out", cases=r"^transfer/(peer/|\w+/int8/bytes:(64|16384|1048576)/)", GPUMODEL_NOISE="0",
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
