@@ -162,24 +162,6 @@ double run(const Problem& problem, const Arrays& arrays, Device& device, double 
   return end_ns;
 }
 
-/// Whether a matrix leaves its memory, where a kernel of the library would fault.
-bool outside(const void* data, const Matrix& matrix) {
-  if (place_of(data, extent_bytes(matrix)) == Place::device) return false;
-  say("cuBLASLt: a matrix of %zu bytes at %p is not within one allocation of the device", extent_bytes(matrix), data);
-  return true;
-}
-bool scales_outside(const Problem& problem) {
-  const std::int64_t block = scale_block(problem.operation);
-  if (block == 0) return false;
-  const std::int64_t blocks = problem.k() / block;
-  if (place_of(problem.operation.scales_a, scale_bytes(problem.m(), blocks)) == Place::device &&
-      place_of(problem.operation.scales_b, scale_bytes(problem.n(), blocks)) == Place::device) {
-    return false;
-  }
-  say("cuBLASLt: the scales of a matrix are not within one allocation of the device");
-  return true;
-}
-
 }  // namespace
 }  // namespace gpu_model::runtime::cublaslt
 
@@ -388,8 +370,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     if (const char* why = mismatch(algorithm, problem, alignment, workspace, workspace_bytes)) return invalid(why);
     used_workspace_bytes = algorithm.workspace_bytes;
   }
-  const bool faults = outside(a, problem.a) || outside(b, problem.b) || outside(d, problem.d) ||
-                      (arrays.beta != 0 && outside(c, problem.c)) || scales_outside(problem);
+  const bool faults = leaves_memory(problem, arrays);
   const cudaError_t status =
       submit(stream, "matmul",
              [problem, arrays, faults, workspace, used_workspace_bytes](Device& device, double start_ns, double overhead_ns) {

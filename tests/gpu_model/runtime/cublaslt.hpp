@@ -82,8 +82,6 @@ cublasStatus_t examine(const Problem& problem, std::uint32_t alignment);
 std::size_t element_bits(cudaDataType_t type);
 /// Elements along k that share a scale, 0 where each matrix has one scale.
 std::int64_t scale_block(const Matmul& operation);
-/// Bytes of the scales of a block-scaled matrix, in whole tiles of 128 lines x 4 blocks.
-std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks);
 /// Bytes from the first element to behind the last one of all batches.
 std::size_t extent_bytes(const Matrix& matrix);
 /// A scalar of the operation's scale type.
@@ -94,6 +92,8 @@ struct Arrays {
   void* d;
   double alpha, beta;
 };
+/// Whether a matrix or its scales are not within one allocation of the device, where a kernel of the library would fault.
+bool leaves_memory(const Problem& problem, const Arrays& arrays);
 /// C is not read where beta is 0. Sums are in fp64 for fp64 and int8, in fp32 for all other types.
 void multiply(const Problem& problem, const Arrays& arrays);
 

@@ -138,6 +138,11 @@ const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment)
   return nullptr;
 }
 
+/// Bytes of the scales of a block-scaled matrix, in whole tiles of 128 lines x 4 blocks.
+std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks) {
+  return static_cast<std::size_t>((lines + 127) / 128 * ((blocks + 3) / 4) * 512);
+}
+
 }  // namespace
 
 cublasStatus_t refuse(cublasStatus_t status, const char* why) {
@@ -183,8 +188,21 @@ std::int64_t scale_block(const Matmul& operation) {
   }
 }
 
-std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks) {
-  return static_cast<std::size_t>((lines + 127) / 128 * ((blocks + 3) / 4) * 512);
+bool leaves_memory(const Problem& problem, const Arrays& arrays) {
+  const auto outside = [](const char* what, const void* data, std::size_t bytes) {
+    if (place_of(data, bytes) == Place::device) return false;
+    say("cuBLASLt: %s of %zu bytes at %p is not within one allocation of the device", what, bytes, data);
+    return true;
+  };
+  const auto matrix = [&](const void* data, const Matrix& one) { return outside("a matrix", data, extent_bytes(one)); };
+  bool leaves = matrix(arrays.a, problem.a) || matrix(arrays.b, problem.b) || matrix(arrays.d, problem.d) ||
+                (arrays.beta != 0 && matrix(arrays.c, problem.c));
+  if (const std::int64_t block = scale_block(problem.operation)) {
+    const std::int64_t blocks = problem.k() / block;
+    leaves = leaves || outside("scales", problem.operation.scales_a, scale_bytes(problem.m(), blocks)) ||
+             outside("scales", problem.operation.scales_b, scale_bytes(problem.n(), blocks));
+  }
+  return leaves;
 }
 
 cublasStatus_t examine(const Problem& problem, std::uint32_t alignment) {
