@@ -137,7 +137,6 @@ class Lister {
   void library_products() {
     using enum DataType;
     for (DataType type : {fp64, tf32, fp16, bf16, fp8, mxfp8, nvfp4, int8}) {
-      if (!gemm::has_tensor_cores(device_, type)) continue;
       // Without fp64 tensor cores the product would load another resource.
       if (type == fp64 && kernels_.tensor_layout({TensorInstruction::mma, fp64, fp64}, target_).blocks == 0) continue;
       const std::int64_t size = listing_.short_probes ? 256 : std::min<std::int64_t>(8192, gemm::largest_square(device_, type));

@@ -246,7 +246,7 @@ GemmProblem over_tokens(DataType type, const Projection& projection, std::int64_
 constexpr DataType kGpuTypes[] = {DataType::bf16,  DataType::fp16, DataType::tf32, DataType::fp8, DataType::mxfp8,
                                   DataType::nvfp4, DataType::int8, DataType::fp32, DataType::fp64};
 /// Those of which suites have the projections of models.
-constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::mxfp8, DataType::nvfp4};
+constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::nvfp4};
 
 void list_gpu(CaseList& list) {
   constexpr std::int64_t kBase = 4096;
@@ -256,8 +256,7 @@ void list_gpu(CaseList& list) {
     list.add(with_default(list, square(DataType::bf16, kBase)));
     list.add(best(list, square(DataType::bf16, 8192)));
     for (DataType type : kGpuTypes) {
-      if (type == DataType::bf16 || !has_tensor_cores(device, type)) continue;
-      list.add(best(list, square(type, std::min(kBase, largest_square(device, type)))));
+      if (type != DataType::bf16) list.add(best(list, square(type, std::min(kBase, largest_square(device, type)))));
     }
     const Projection gate_and_up = kLlama3_8b.gate_and_up();
     for (std::int64_t tokens : {1, 1024}) {
@@ -268,19 +267,18 @@ void list_gpu(CaseList& list) {
 
   const bool full = list.listing().suite == SuiteName::full;
   for (DataType type : kGpuTypes) {
-    if (!has_tensor_cores(device, type)) continue;
     const bool thorough = full || type == DataType::bf16;
     for (std::int64_t size = 256; size <= largest_square(device, type); size *= 2) {
       if (!thorough && size != 1024 && size != kBase && size != 8192) continue;
       if (size == kBase && thorough) {
-        add_with_neighbours(list, type, size, {kBase - 1, kBase + 1, kBase + 8}, true);
+        add_with_neighbours(list, type, size, {kBase - 1, kBase + 1, kBase + 8}, !is_block_scaled(type));
       } else {
         list.add(with_default(list, square(type, size)));
       }
     }
   }
   for (DataType type : kModelTypes) {
-    if ((type != DataType::bf16 && !full) || !has_tensor_cores(device, type)) continue;
+    if (type != DataType::bf16 && !full) continue;
     for (const Transformer& model : {kLlama3_8b, kLlama3_70b}) {
       for (const Projection& projection : model.projections()) {
         for (std::int64_t tokens : {1, 16, 128, 1024, 8192}) {

@@ -20,7 +20,7 @@ constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-/// Of a GPU: it has tensor cores for the type, or needs none. Suites have no products of other types.
+/// Of a GPU: it has tensor cores for the type, or needs none.
 bool has_tensor_cores(const DeviceInfo& device, DataType type);
 
 /// fp64 runs at no small part of the fp32 rate, as far as the table knows the device.

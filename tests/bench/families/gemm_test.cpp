@@ -273,7 +273,7 @@ TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
 }
 
 TEST(GemmFamily, KeepsToTheTimeOfASuite) {
-  EXPECT_EQ(listed(gpu(90), SuiteName::quick).size(), 12u);
+  EXPECT_EQ(listed(gpu(90), SuiteName::quick).size(), 14u);
   EXPECT_LE(listed(gpu(90), SuiteName::baseline).size(), 120u);
   const DeviceInfo host = cpu_of(std::size_t{64} << 30);
   EXPECT_LE(listed(host, SuiteName::quick).size(), 6u);
@@ -287,7 +287,7 @@ TEST(GemmFamily, FullSweepsEveryTypeFrom256To16384) {
     auto shape = shape_of(one);
     if (shape["m"] == shape["n"] && shape["n"] == shape["k"] && shape["layout"] == "tn") squares.insert({one.type, shape["m"]});
   }
-  for (DataType type : kArrayTypes) {
+  for (DataType type : kDataTypes) {
     if (type == DataType::int32) continue;
     for (const char* size : {"256", "512", "1024", "2048", "4096", "8192", "16384", "4095", "4097", "4104"}) {
       EXPECT_EQ(squares.count({type, size}), 1u) << name(type) << " " << size;
@@ -295,17 +295,23 @@ TEST(GemmFamily, FullSweepsEveryTypeFrom256To16384) {
   }
 }
 
-TEST(GemmFamily, HasTheTypesOfWhichTheDeviceHasTensorCores) {
-  const auto types = [](int capability, SuiteName suite) {
-    std::set<DataType> found;
-    for (const Case& one : listed(gpu(capability), suite)) found.insert(one.type);
-    return found;
+// Ranks whose devices differ have the same cases.
+TEST(GemmFamily, ListsEveryTypeAndSaysWhichTheDeviceLacks) {
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  const auto supported = [](int capability, SuiteName suite) {
+    std::set<DataType> types, usable;
+    for (const Case& one : listed(gpu(capability), suite)) {
+      types.insert(one.type);
+      if (one.unsupported.empty()) usable.insert(one.type);
+    }
+    EXPECT_EQ(types.size(), std::size(kDataTypes) - 1) << "all but int32";
+    return usable;
   };
   for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
     using enum DataType;
-    EXPECT_EQ(types(80, suite), (std::set{fp64, fp32, tf32, fp16, bf16, int8}));
-    EXPECT_EQ(types(90, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8}));
-    EXPECT_EQ(types(100, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8, mxfp8, nvfp4}));
+    EXPECT_EQ(supported(80, suite), (std::set{fp64, fp32, tf32, fp16, bf16, int8}));
+    EXPECT_EQ(supported(90, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8}));
+    EXPECT_EQ(supported(100, suite), (std::set{fp64, fp32, tf32, fp16, bf16, fp8, int8, mxfp8, nvfp4}));
   }
 }
 
