@@ -11,6 +11,13 @@
 
 namespace roofmark {
 
+/// Of NVML's recovery actions. Recovery of the IMEX domain concerns the hosts of an NVLink domain and no GPU: schedulers go on
+/// using it (kubernetes-sigs/dra-driver-nvidia-gpu, pull request 1441).
+inline constexpr int kRecoverImexDomain = 5, kKnownRecoveryActions = 8;
+constexpr bool is_fault_of_gpu(int recovery_action) {
+  return recovery_action > 0 && recovery_action != kRecoverImexDomain && recovery_action < kKnownRecoveryActions;
+}
+
 /// What a link carries in one direction, and where the figure comes from.
 struct LinkRate {
   std::optional<double> bytes_per_second;

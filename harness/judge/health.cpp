@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -66,10 +67,13 @@ class Examination {
                  "NVLink cables");
     }
     if (const auto action = facts.recovery_action) {
+      static_assert(std::size(kRecoveryActions) == kKnownRecoveryActions);
       add("recovery action", state_text(*find_counter("recovery_action"), *action),
-          *action == 0
-              ? ""
-              : "the driver asks for it after a fault of the GPU: drain the node and do it (nvidia-smi -r resets a GPU)");
+          *action == 0                    ? ""
+          : *action == kRecoverImexDomain ? "check nvidia-imex on the hosts of the NVLink domain"
+          : is_fault_of_gpu(*action)
+              ? "the driver asks for it after a fault of the GPU: drain the node and do it (nvidia-smi -r resets a GPU)"
+              : "the driver asks for an action that this version does not know; nvidia-smi -q names it");
     }
     const auto generation = facts.pcie_generation, width = facts.pcie_width;
     const auto best_generation = facts.pcie_generation_max, widest = facts.pcie_width_max;

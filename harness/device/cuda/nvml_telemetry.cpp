@@ -6,8 +6,9 @@
 #include <array>
 #include <cstdlib>
 #include <iterator>
-#include <numeric>
 #include <tuple>
+
+#include "harness/device/gpu_facts.hpp"
 
 namespace roofmark::cuda {
 
@@ -257,22 +258,27 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
       }
     }
   }
-  const auto add = [&](const char* id, unsigned field, const std::vector<unsigned>& links) {
-    for (const auto& errors : field_of_links(field, links)) {
+  const auto add = [&](const char* id, unsigned field, const std::vector<unsigned>& of) {
+    for (const auto& errors : field_of_links(field, of)) {
       if (errors) counters[id] += *errors;
     }
   };
   add(kErrors[kRecoveries], field::kNvlinkRecoveries, without_recoveries);
-  std::vector<unsigned> all(kNvlinkMaxLinks);
-  std::iota(all.begin(), all.end(), 0u);
-  add("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, all);
-  add("nvlink_effective_errors", field::kNvlinkEffectiveErrors, all);
-  add("nvlink_symbol_errors", field::kNvlinkSymbolErrors, all);
-  add("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, all);
+  // Whether fields of links that the GPU lacks have a status is not documented.
+  std::vector<unsigned> links;
+  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+    int enabled = 0;
+    if (device_.call("nvmlDeviceGetNvLinkState", link, &enabled)) links.push_back(link);
+  }
+  add("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, links);
+  add("nvlink_effective_errors", field::kNvlinkEffectiveErrors, links);
+  add("nvlink_symbol_errors", field::kNvlinkSymbolErrors, links);
+  add("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, links);
 }
 
 void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {
-  if (const auto action = device_.recovery_action()) counters["recovery_action"] = *action;
+  const auto action = device_.recovery_action();
+  if (action && (*action == 0 || is_fault_of_gpu(*action))) counters["recovery_action"] = *action;
   if (const auto fabric = device_.fabric(); fabric && fabric->state != kFabricUnknown) {
     counters["fabric_completed"] = fabric->state == kFabricCompleted && fabric->status == 0 ? 1 : 0;
     const FabricHealth health = fabric_health(*fabric);

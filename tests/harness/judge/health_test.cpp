@@ -224,6 +224,10 @@ TEST(Health, NamesTheRecoveryActionThatTheDriverAsksFor) {
   EXPECT_THAT(row().advice, HasSubstr("drain the node"));
   facts.recovery_action = 99;
   EXPECT_EQ(row().state, "unknown (99)");
+  EXPECT_THAT(row().advice, HasSubstr("does not know"));
+  facts.recovery_action = kRecoverImexDomain;
+  EXPECT_EQ(row().state, "recover the IMEX domain");
+  EXPECT_THAT(row().advice, HasSubstr("nvidia-imex"));
 }
 
 TEST(Health, NumaBalancingDisturbsHostsOfSeveralNodes) {

@@ -336,10 +336,10 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"nvlink_crc_errors", 70 + 2 * 17},
                                                   {"nvlink_replay_errors", 10 + 17},
                                                   {"nvlink_recovery_errors", 20 + 17},
-                                                  {"nvlink_integrity_errors", 1 * 36},
-                                                  {"nvlink_recovery_failures", 2 * 36},
-                                                  {"nvlink_effective_errors", 3 * 36},
-                                                  {"nvlink_symbol_errors", 4 * 36},
+                                                  {"nvlink_integrity_errors", 1 * 18},
+                                                  {"nvlink_recovery_failures", 2 * 18},
+                                                  {"nvlink_effective_errors", 3 * 18},
+                                                  {"nvlink_symbol_errors", 4 * 18},
                                                   {"nvlink_links", 18},
                                                   {"fabric_completed", 1},
                                                   {"fabric_degraded", 0},
@@ -375,14 +375,13 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
       {[] { driver.link_errors[1] += 1; }, FindingKind::link_errors,
        "NVLink recoveries: rose by 1 during the run, from 17 to 18"},
       {[] { driver.fields[214] += 1; }, FindingKind::link_lost,
-       "failed NVLink recoveries: rose by 36 during the run, from 0 to 36"},
+       "failed NVLink recoveries: rose by 18 during the run, from 0 to 18"},
       {[] { driver.fields[219] += 1; }, FindingKind::link_errors,
-       "NVLink errors after error correction (effective errors): rose by 36 during the run, from 0 to 36; up to 24 per minute "
-       "are normal"},
+       "NVLink errors after error correction (effective errors): rose by 18 during the run, from 0 to 18"},
       {[] { driver.fields[221] += 1; }, FindingKind::link_errors,
-       "NVLink errors after error correction and retransmission (symbol errors): rose by 36 during the run, from 0 to 36"},
+       "NVLink errors after error correction and retransmission (symbol errors): rose by 18 during the run, from 0 to 18"},
       {[] { driver.fields[211] += 1; }, FindingKind::link_errors,
-       "NVLink integrity errors: rose by 36 during the run, from 0 to 36"},
+       "NVLink integrity errors: rose by 18 during the run, from 0 to 18"},
       {[this] { report_pcie_errors(33, 0, 0); }, FindingKind::link_errors,
        "corrected PCIe errors (AER): rose by 33 during the run, from 0 to 33; up to 32 per minute are normal"},
       {[this] { report_pcie_errors(0, 1, 0); }, FindingKind::link_errors,
@@ -615,6 +614,14 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
   EXPECT_EQ(driver.field_calls, 7) << "two of the GPU, and five of all links together";
+}
+
+TEST_F(NvmlTelemetryTest, AnActionThatIsNoneOfTheGpuIsNoCounter) {
+  for (const auto& [action, counts] :
+       {std::pair{0, true}, {1, true}, {3, true}, {4, true}, {5, false}, {7, true}, {8, false}}) {
+    driver.fields[230] = static_cast<unsigned long long>(action);
+    EXPECT_EQ(open()->counters().contains("recovery_action"), counts) << action;
+  }
 }
 
 TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
