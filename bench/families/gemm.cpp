@@ -9,6 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "bench/families/ceiling_probes.hpp"
 #include "bench/support/case_list.hpp"
 #include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
@@ -110,26 +111,9 @@ class PreparedGemm final : public Prepared {
 
 /// The pipe that executes the 2 m n k operations.
 Resource pipe(const DeviceInfo& device, DataType type) {
-  switch (type) {
-    case DataType::fp64:
-      return operations_per_clock(device, resource::fp64_tensor) ? resource::fp64_tensor : resource::fp64_fma;
-    case DataType::tf32:
-      return resource::tf32_tensor;
-    case DataType::fp16:
-      return resource::fp16_tensor;
-    case DataType::bf16:
-      return resource::bf16_tensor;
-    case DataType::fp8:
-      return resource::fp8_tensor;
-    case DataType::int8:
-      return resource::int8_tensor;
-    case DataType::mxfp8:
-      return resource::mxfp8_tensor;
-    case DataType::nvfp4:
-      return resource::fp4_tensor;
-    default:
-      return resource::fp32_fma;
-  }
+  if (type == DataType::fp32 || type == DataType::int32) return resource::fp32_fma;
+  if (type == DataType::fp64 && !operations_per_clock(device, resource::fp64_tensor)) return resource::fp64_fma;
+  return ceilings::tensor_resource(type, DataType::fp32);
 }
 
 /// The first compute capability with tensor cores for the type; 0 where none are needed.

@@ -172,6 +172,16 @@ def test_a_third_of_the_fp32_rate_is_named_by_gpu(folder, tmp_path):
     assert list(suspects) == [("below_ceiling", "GPU-0003")] and "fp32 FMA: 32.0 % of" in suspects["below_ceiling", "GPU-0003"]
 
 
+def test_fp4_has_a_floor_that_a_library_without_the_instructions_of_a_b300_passes(folder, tmp_path):
+    results = rack(8)
+    for i, result in enumerate(results):
+        ceiling = next(c for c in result["ceilings"] if c["resource"] == "fp8_tensor")
+        result["ceilings"].append(ceiling | {"resource": "fp4_tensor", "title": "fp4 tensor", "empirical": (0.2 if i == 3 else 0.37) * ceiling["theoretical"]})
+    put(folder, results)
+    suspects, _ = judged(folder, tmp_path, "rack")
+    assert {who for kind, who in suspects if kind == "below_ceiling"} == {"GPU-0003"}
+
+
 @pytest.mark.parametrize("factor, found", [(2.0, []), (3.0, [("below_ceiling", "rack a")])])
 def test_a_clock_that_a_power_limit_lowers_is_no_slow_device(folder, tmp_path, factor, found):
     # Boards at half of their highest clock, and at half of what follows it; then at a third of it.

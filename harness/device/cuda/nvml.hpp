@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,6 +109,8 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   /// What the driver asks for so that the GPU recovers from a fault, by its number; 0: nothing.
   std::optional<int> recovery_action() const;
+  /// Of each NVLink that answers, whether it is up.
+  std::map<unsigned, bool> nvlinks() const;
   /// Absent where no link answers.
   std::optional<unsigned> nvlinks_up() const;
   /// False while the fabric of its NVLinks is being set up, or where that failed.

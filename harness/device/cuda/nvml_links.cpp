@@ -41,12 +41,18 @@ void NvmlDevice::describe_c2c(GpuFacts& facts) const {
   facts.c2c = {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
 }
 
-std::optional<unsigned> NvmlDevice::nvlinks_up() const {
-  std::optional<unsigned> up;
+std::map<unsigned, bool> NvmlDevice::nvlinks() const {
+  std::map<unsigned, bool> links;
   for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
     int enabled = 0;
-    if (call("nvmlDeviceGetNvLinkState", link, &enabled)) up = up.value_or(0) + (enabled == 1);
+    if (call("nvmlDeviceGetNvLinkState", link, &enabled)) links[link] = enabled == 1;
   }
+  return links;
+}
+
+std::optional<unsigned> NvmlDevice::nvlinks_up() const {
+  std::optional<unsigned> up;
+  for (const auto& [link, is_up] : nvlinks()) up = up.value_or(0) + is_up;
   return up;
 }
 

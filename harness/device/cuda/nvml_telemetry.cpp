@@ -242,7 +242,12 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
   if (errors.correctable) counters["pcie_correctable_errors"] = *errors.correctable;
   if (errors.nonfatal) counters["pcie_nonfatal_errors"] = *errors.nonfatal;
   if (errors.fatal) counters["pcie_fatal_errors"] = *errors.fatal;
-  if (const auto links = device_.nvlinks_up()) counters["nvlink_links"] = *links;
+  // Whether fields of links that the GPU lacks have a status is not documented.
+  std::vector<unsigned> links;
+  for (const auto& [link, is_up] : device_.nvlinks()) {
+    links.push_back(link);
+    counters["nvlink_links"] += is_up;
+  }
   // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",
                                      "nvlink_crc_errors"};
@@ -264,12 +269,6 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
     }
   };
   add(kErrors[kRecoveries], field::kNvlinkRecoveries, without_recoveries);
-  // Whether fields of links that the GPU lacks have a status is not documented.
-  std::vector<unsigned> links;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0;
-    if (device_.call("nvmlDeviceGetNvLinkState", link, &enabled)) links.push_back(link);
-  }
   add("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, links);
   add("nvlink_effective_errors", field::kNvlinkEffectiveErrors, links);
   add("nvlink_symbol_errors", field::kNvlinkSymbolErrors, links);

@@ -287,6 +287,12 @@ TEST(ChosenCases, SizesAtWhichACheckWouldProveNothingOrAKernelWouldNotCountAreRe
   EXPECT_EQ(error("gemm/bf16/m=n:8/k:128K"), "");
   EXPECT_THAT(error("gemm/bf16/m=n:8/k:129K"), HasSubstr("k:132096 is not a whole number from 1 to 131072"));
   EXPECT_THAT(error("gemm/fp8/m=n:16/k:33K"), HasSubstr("k:33792 is not a whole number from 1 to 32768"));
+  EXPECT_THAT(error("gemm/nvfp4/m=n:16/k:33K"), HasSubstr("k:33792 is not a whole number from 1 to 32768"));
+  for (const char* other : {"stream/copy/nvfp4/bytes:1M", "gemv/mxfp8/m:64/k:64", "elementwise/add/nvfp4/elements:1M",
+                            "transpose/nvfp4/rows:64/columns:64", "argmax/nvfp4/rows:1/columns:64"}) {
+    EXPECT_THAT(error(other), HasSubstr("is a type of matrix products alone")) << other;
+  }
+  EXPECT_NE(error("elementwise/cast/bf16/elements:1M/to:nvfp4"), "");
   EXPECT_EQ(error("gemm/fp32/m=n:8/k:1M"), "");
   EXPECT_NE(error("gemm/fp32/m=n:8/k:2M"), "");
   EXPECT_NE(error("gemv/bf16/m:8/k:2M"), "");
