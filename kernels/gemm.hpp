@@ -38,11 +38,18 @@ inline GemmLayout parse_gemm_layout(std::string_view text) {
 }
 
 /// D [m, n] = A [m, k] x B [k, n]; D is column-major, and no matrix is padded. `type` is that of A and B. Of a block-scaled
-/// type the layout is tn, and A and B are as block_scaled.hpp has them.
+/// type the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent products of one shape
+/// by one call; their A lie one after the other, as do their B and D. No batch of a block-scaled type.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DataType type = DataType::fp32;
   GemmLayout layout = GemmLayout::tn;
+  std::int64_t batch = 1;
+
+  /// Elements of one matrix.
+  constexpr std::int64_t a_count() const { return m * k; }
+  constexpr std::int64_t b_count() const { return k * n; }
+  constexpr std::int64_t d_count() const { return m * n; }
 };
 
 /// The type of D: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type

@@ -5,109 +5,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "bench/families/ceiling_probes.hpp"
+#include "bench/families/prepared_gemm.hpp"
 #include "bench/support/case_list.hpp"
 #include "bench/support/case_request.hpp"
 #include "bench/support/memory_case.hpp"
 #include "bench/support/model_shapes.hpp"
 #include "bench/support/product_check.hpp"
-#include "bench/support/slots.hpp"
 #include "harness/judge/theory.hpp"
-#include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
 namespace roofmark::gemm {
 namespace {
 
-constexpr int kMostAlgorithms = 8;
+constexpr const char* kBatch = "batch";
+/// Its products are checked one by one.
+constexpr std::int64_t kMostBatch = 1 << 16;
 
 const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::gemm, &cpu::gemm); }
-
-constexpr std::size_t kA = 0, kB = 1, kD = 2;
-
-SlotLayout layout_of(const GemmProblem& p) {
-  return SlotLayout({SlotArray::matrix(p.type, p.m, p.k, kA), SlotArray::matrix(p.type, p.n, p.k, kB),
-                     SlotArray::output(gemm_output_type(p.type), static_cast<std::size_t>(p.m * p.n))});
-}
-
-/// Every slot holds the same bits, so every slot must give the same output bits.
-class PreparedGemm final : public Prepared {
- public:
-  PreparedGemm(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned, std::string what)
-      : device_(setup.device),
-        problem_(problem),
-        kernels_(kernels),
-        what_(std::move(what)),
-        slots_(setup, layout_of(problem)),
-        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, slots_.at(0, kA), slots_.at(0, kB))) {
-    if (kernels_.workspace_bytes > 0) workspace_ = device_.allocate(kernels_.workspace_bytes);
-    if (tuned) {
-      tune(setup);
-      slots_.poison();
-    }
-    const Fill a{setup.data, setup.seed, kA}, b{setup.data, setup.seed, kB};
-    check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
-  }
-
-  void launch(Stream stream, int slot) override { run(algorithm_, stream, slot); }
-
-  Verification verify(int slot) override {
-    return check_->verify(device_, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD));
-  }
-
-  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kD)}; }
-
-  /// As cuBLAS documents of its results' reproducibility. A BLAS promises nothing.
-  bool is_deterministic() const override { return device_.info().backend == Backend::cuda; }
-
-  std::string fingerprint_key() const override { return kernels_.version() + "; " + algorithm(); }
-
-  std::vector<std::pair<std::string, std::string>> notes() const override {
-    std::vector<std::pair<std::string, std::string>> all = {{"library", kernels_.version()}, {"algorithm", algorithm()}};
-    if (kernels_.workspace_bytes > 0) all.emplace_back("workspace offered", std::to_string(kernels_.workspace_bytes));
-    if (!tuning_.empty()) all.emplace_back("tuning", tuning_);
-    if (!what_.empty()) all.emplace_back("shape of", what_);
-    return all;
-  }
-
- private:
-  void run(int algorithm, Stream stream, int slot) const {
-    plan_->launch(algorithm, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD), workspace_.get(), stream);
-  }
-
-  void tune(const Setup& setup) {
-    const auto count = static_cast<int>(plan_->algorithms().size());
-    std::vector<Launch> launches;
-    for (int i = 0; i < count; ++i) launches.emplace_back([this, i](Stream stream, int slot) { run(i, stream, slot); });
-    // The library may propose algorithms that it cannot run; they have infinite time.
-    const std::vector<double> seconds = setup.time(launches);
-    algorithm_ = static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
-    const double best = seconds[static_cast<std::size_t>(algorithm_)];
-    tuning_ = fmt::format("proposal {} of {}", algorithm_ + 1, count);
-    if (std::isfinite(seconds.front())) {
-      tuning_ += fmt::format("; {:.3f} times faster than the library's first choice", seconds.front() / best);
-    }
-    const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
-    if (failed > 0) tuning_ += fmt::format("; {} unusable", failed);
-  }
-
-  const std::string& algorithm() const { return plan_->algorithms()[static_cast<std::size_t>(algorithm_)]; }
-
-  Device& device_;
-  GemmProblem problem_;
-  const GemmKernels& kernels_;
-  std::string what_;
-  Slots slots_;
-  std::unique_ptr<GemmPlan> plan_;
-  Memory workspace_;
-  int algorithm_ = 0;
-  std::string tuning_;
-  std::optional<ProductCheck> check_;
-};
 
 /// The pipe that executes the 2 m n k operations.
 Resource pipe(const DeviceInfo& device, DataType type) {
@@ -158,6 +75,8 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
       if (problem.m % 16 != 0 || problem.k % 16 != 0) return "fp8 needs m and k that are multiples of 16";
     }
     if (is_block_scaled(problem.type)) {
+      // The library's documents do not say where the scales of a batch lie.
+      if (problem.batch > 1) return fmt::format("no batch of {}", name(problem.type));
       // Blocks are along k, and the library takes nvfp4 in whole 16 bytes.
       if (problem.layout != GemmLayout::tn) return fmt::format("{} needs layout tn", name(problem.type));
       if (problem.k % 32 != 0) return fmt::format("{} needs k that is a multiple of 32", name(problem.type));
@@ -171,25 +90,28 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   if (algo != "default" && algo != "tuned") {
     throw std::invalid_argument("unknown algo '" + algo + "' (known: default, tuned)");
   }
-  if (problem.m < 1 || problem.n < 1 || problem.k < 1) throw std::invalid_argument("sizes of a matrix product start at 1");
+  if (std::min({problem.m, problem.n, problem.k, problem.batch}) < 1) {
+    throw std::invalid_argument("sizes of a matrix product start at 1");
+  }
   const DeviceInfo& device = listing.device;
   const GemmKernels* kernels = kernels_for(device.backend);
   const bool tuned = algo == "tuned";
 
-  Case made = memory_case(device, "gemm", "", problem.type,
-                          {{"m", std::to_string(problem.m)},
-                           {"n", std::to_string(problem.n)},
-                           {"k", std::to_string(problem.k)},
-                           {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
-                           {"layout", std::string(name(problem.layout))},
-                           {"algo", algo}},
-                          listing.cache.value_or(Cache::cold), layout_of(problem));
+  Shape shape = {{"m", std::to_string(problem.m)},
+                 {"n", std::to_string(problem.n)},
+                 {"k", std::to_string(problem.k)},
+                 {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
+                 {"layout", std::string(name(problem.layout))},
+                 {"algo", algo}};
+  if (problem.batch > 1) shape.insert(shape.begin(), {kBatch, std::to_string(problem.batch)});
+  Case made =
+      memory_case(device, "gemm", "", problem.type, std::move(shape), listing.cache.value_or(Cache::cold), layout_of(problem));
   made.shared_bytes = kernels ? kernels->workspace_bytes : 0;
-  demand_first(made, {{pipe(device, problem.type), product_flops(problem.m, problem.n, problem.k)}});
+  demand_first(made, {{pipe(device, problem.type), flops(problem)}});
   made.unsupported = reason_against(listing, kernels, problem, tuned);
   if (made.unsupported.empty()) {
-    made.prepare = [problem, kernels, tuned, what](const Setup& setup) -> std::unique_ptr<Prepared> {
-      return std::make_unique<PreparedGemm>(setup, problem, *kernels, tuned, what);
+    made.prepare = [problem, kernels, tuned, what](const Setup& setup) {
+      return prepare(setup, problem, *kernels, tuned, what);
     };
   }
   return made;
@@ -207,7 +129,9 @@ Group with_default(const CaseList& list, const GemmProblem& problem, const std::
   return {{first, tuned}, {compare(tuned, first)}};
 }
 
-GemmProblem square(DataType type, std::int64_t size) { return {size, size, size, type, GemmLayout::tn}; }
+GemmProblem square(DataType type, std::int64_t size, std::int64_t batch = 1) {
+  return {size, size, size, type, GemmLayout::tn, batch};
+}
 
 /// The square of `base`, squares of nearby sizes, and the other layouts.
 void add_with_neighbours(CaseList& list, DataType type, std::int64_t base, const std::vector<std::int64_t>& sizes,
@@ -227,10 +151,31 @@ GemmProblem over_tokens(DataType type, const Projection& projection, std::int64_
   return {projection.outputs, tokens, projection.inputs, type, GemmLayout::tn};
 }
 
+/// Every expert has as many tokens.
+GemmProblem over_experts(DataType type, const Projection& projection, std::int64_t experts, std::int64_t tokens) {
+  GemmProblem problem = over_tokens(type, projection, tokens);
+  problem.batch = experts;
+  return problem;
+}
+
 constexpr DataType kGpuTypes[] = {DataType::bf16,  DataType::fp16, DataType::tf32, DataType::fp8, DataType::mxfp8,
                                   DataType::nvfp4, DataType::int8, DataType::fp32, DataType::fp64};
 /// Those of which suites have the projections of models.
 constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::nvfp4};
+
+/// The product of a layer of a model; in full with the library's first choice beside it.
+void add_layer(CaseList& list, const GemmProblem& problem, const std::string& what) {
+  if (list.listing().suite == SuiteName::full) {
+    list.add(with_default(list, problem, what));
+  } else {
+    list.add(best(list, problem, what));
+  }
+}
+
+/// Small products, with so many elements of D in all.
+void add_batches_of_squares(CaseList& list, DataType type, std::int64_t elements) {
+  for (std::int64_t size : {64, 256}) list.add(best(list, square(type, size, elements / (size * size))));
+}
 
 void list_gpu(CaseList& list) {
   constexpr std::int64_t kBase = 4096;
@@ -266,15 +211,22 @@ void list_gpu(CaseList& list) {
     for (const Transformer& model : {kLlama3_8b, kLlama3_70b}) {
       for (const Projection& projection : model.projections()) {
         for (std::int64_t tokens : {1, 16, 128, 1024, 8192}) {
-          const GemmProblem problem = over_tokens(type, projection, tokens);
-          if (full) {
-            list.add(with_default(list, problem, projection.what));
-          } else {
-            list.add(best(list, problem, projection.what));
-          }
+          add_layer(list, over_tokens(type, projection, tokens), projection.what);
         }
       }
     }
+    if (is_block_scaled(type)) continue;
+    for (const Mixture& model : {kMixtral8x7b, kQwen3_30b}) {
+      for (const Projection& projection : model.projections()) {
+        for (std::int64_t tokens : {16, 256}) {
+          add_layer(list, over_experts(type, projection, model.experts, tokens), projection.what);
+        }
+      }
+    }
+  }
+  for (DataType type : kGpuTypes) {
+    if (is_block_scaled(type) || (!full && type != DataType::bf16 && type != DataType::fp64)) continue;
+    add_batches_of_squares(list, type, std::int64_t{1} << 24);
   }
 }
 
@@ -292,6 +244,7 @@ void list_cpu(CaseList& list) {
     }
   }
   if (!full) return;
+  for (DataType type : {DataType::fp64, DataType::fp32}) add_batches_of_squares(list, type, std::int64_t{1} << 21);
   for (const Projection& projection : kLlama3_8b.projections()) {
     for (std::int64_t tokens : {1, 16}) {
       list.add(best(list, over_tokens(DataType::fp32, projection, tokens), projection.what));
@@ -321,6 +274,7 @@ void list_contract(CaseList& list) {
       for (const auto& [m, n, k] : {Sizes{1, 1, 1}, {17, 31, 61}, {300, 1, 257}, {48, 272, 32}, {144, 32, 160}}) {
         list.add(with_default(list, {m, n, k, type, layout}));
       }
+      for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 32}}) list.add(best(list, {m, n, k, type, layout, 3}));
     }
   }
 }
@@ -348,10 +302,16 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   constexpr std::int64_t kMost = std::int64_t{1} << 22;
   const DataType type = asked.operand_type();
-  const GemmProblem problem = {asked.number("m", 1, kMost), asked.number("n", 1, kMost),
-                               asked.number("k", 1, ProductCheck::most_terms(type)), type,
-                               asked.one_of("layout", kGemmLayouts, GemmLayout::tn)};
-  return make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"));
+  const GemmProblem problem = {asked.number("m", 1, kMost),
+                               asked.number("n", 1, kMost),
+                               asked.number("k", 1, ProductCheck::most_terms(type)),
+                               type,
+                               asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
+                               asked.number_or(kBatch, 1, kMostBatch)};
+  Case made = make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"));
+  // A sweep over batches may begin with one product.
+  if (problem.batch == 1 && asked.has(kBatch)) made.shape.insert(made.shape.begin(), {kBatch, "1"});
+  return made;
 }
 
 std::vector<Group> list(const Listing& listing) { return list_cases(listing, list_contract, list_cpu, list_gpu, list_smoke); }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/support/listing.hpp"
+#include "kernels/gemm.hpp"
 
 namespace roofmark::gemm {
 
@@ -19,6 +20,9 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
+
+/// Of all products of a batch.
+constexpr double flops(const GemmProblem& p) { return static_cast<double>(p.batch) * product_flops(p.m, p.n, p.k); }
 
 /// Of a GPU: it has tensor cores for the type, or needs none.
 bool has_tensor_cores(const DeviceInfo& device, DataType type);

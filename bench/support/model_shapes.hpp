@@ -33,6 +33,21 @@ struct Transformer {
   Projection output() const { return {std::string(name) + ", output over the vocabulary", vocabulary, hidden}; }
 };
 
+/// Sizes of the experts of a layer in a mixture of experts, from the model's published configuration.
+struct Mixture {
+  std::string_view name;
+  std::int64_t hidden, feed_forward, experts;
+
+  /// Of each expert.
+  std::vector<Projection> projections() const {
+    const std::string model = std::string(name) + ", " + std::to_string(experts) + " experts";
+    return {{model + ", gate and up", 2 * feed_forward, hidden}, {model + ", down", hidden, feed_forward}};
+  }
+};
+
+inline constexpr Mixture kMixtral8x7b = {"Mixtral 8x7B", 4096, 14336, 8};
+inline constexpr Mixture kQwen3_30b = {"Qwen3 30B-A3B", 2048, 768, 128};
+
 inline constexpr Transformer kLlama3_8b = {"Llama 3 8B", 4096, 32, 8, 14336, 128256, 128};
 inline constexpr Transformer kLlama3_70b = {"Llama 3 70B", 8192, 64, 8, 28672, 128256, 128};
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kLeastBlock = 32, kGreatestBlock = 256, kBlocks = 64;
 /// From so many terms on the errors that tensor cores may make are large.
 constexpr std::int64_t kLongSum = 32768;
-constexpr std::int64_t kSampledElements = 64;
+constexpr std::int64_t kSampledElements = 64, kSampledProducts = 8;
 constexpr double kFalseAlarms = 1e-9;
 /// This many checksums determine their own spread, even if one of them is wrong.
 constexpr std::size_t kAlike = 512;
@@ -51,12 +51,6 @@ std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uin
     chosen.insert(static_cast<std::int64_t>(random_bits(seed, 0, draw) % static_cast<std::uint64_t>(size)));
   }
   return {chosen.begin(), chosen.end()};
-}
-
-std::vector<double> fetched(Device& device, const double* data, std::int64_t count) {
-  std::vector<double> host(static_cast<std::size_t>(count));
-  device.to_host(host.data(), data, host.size() * sizeof(double));
-  return host;
 }
 
 /// Elements first, first + stride, ... of a filled array. Those of a block-scaled matrix are whole blocks of one line.
@@ -135,25 +129,33 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
 }
 
 void ProductCheck::reference(const Device& device) {
-  const auto [m, n, k, type, layout] = problem_;
+  const std::vector<std::int64_t> products = picked(problem_.batch, kSampledProducts, a_.seed + 2);
+  const auto count = static_cast<std::int64_t>(products.size());
+  for (std::int64_t product : products) reference(device, product, (kSampledElements + count - 1) / count);
+}
+
+void ProductCheck::reference(const Device& device, std::int64_t product, std::int64_t elements) {
+  const auto& [m, n, k, type, layout, batch] = problem_;
   const std::int64_t some = std::min<std::int64_t>(n, 8);
-  const std::vector<std::int64_t> rows = picked(m, (kSampledElements + some - 1) / some, a_.seed);
+  const auto at = static_cast<std::uint64_t>(product);
+  const std::vector<std::int64_t> rows = picked(m, (elements + some - 1) / some, a_.seed + at);
   const auto count = static_cast<std::int64_t>(rows.size());
-  const std::vector<std::int64_t> columns = picked(n, (kSampledElements + count - 1) / count, b_.seed + 1);
+  const std::vector<std::int64_t> columns = picked(n, (elements + count - 1) / count, b_.seed + at + 1);
 
   const auto line = [k = k, type = type](const Fill& fill, std::int64_t first, std::int64_t stride) {
     return generated(type, fill, first, stride, k);
   };
+  const std::int64_t first_of_a = product * problem_.a_count(), first_of_b = product * problem_.b_count();
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
     device.progressed();
-    right.push_back(transposes_b(layout) ? line(b_, column, n) : line(b_, column * k, 1));
+    right.push_back(transposes_b(layout) ? line(b_, first_of_b + column, n) : line(b_, first_of_b + column * k, 1));
   }
   for (std::int64_t row : rows) {
     device.progressed();
-    const std::vector<double> left = transposes_a(layout) ? line(a_, row * k, 1) : line(a_, row, m);
+    const std::vector<double> left = transposes_a(layout) ? line(a_, first_of_a + row * k, 1) : line(a_, first_of_a + row, m);
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      Element element{row, columns[c], 0, 0, 0};
+      Element element{product, row, columns[c], 0, 0, 0};
       for (std::size_t l = 0; l < left.size(); ++l) {
         const double term = left[l] * right[c][l];
         element.value += term;
@@ -173,7 +175,8 @@ ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, 
   for (const Element& element : elements_) {
     double stored = 0;
     const std::size_t size = size_of(output_);
-    const auto index = static_cast<std::size_t>(element.column * problem_.m + element.row);
+    const auto index =
+        static_cast<std::size_t>(element.product * problem_.d_count() + element.column * problem_.m + element.row);
     device.to_host(&stored, static_cast<const std::byte*>(d) + index * size, size);
     const double error = std::fabs(load_as_double(output_, &stored, 0) - element.value);
     const double rounded = u * std::max(std::fabs(element.value), smallest_normal(output_));
@@ -184,52 +187,86 @@ ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, 
   return worst;
 }
 
-ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, const void* b, const void* d, double z,
-                                             double& certain) {
-  const auto [m, n, k, type, layout] = problem_;
+/// Device memory for the checksums of a product.
+struct ProductCheck::Scratch {
+  Scratch(Device& device, const GemmProblem& p)
+      : block(block_columns(p)),
+        blocks((p.n + block - 1) / block),
+        b_sums(device, p.k * blocks),
+        b_squares(device, p.k * blocks),
+        expected(device, p.m * blocks),
+        d_sums(device, p.m * blocks),
+        d_squares(device, p.m * blocks),
+        a_squares(device, p.m) {}
+
+  struct Doubles {
+    Doubles(Device& device, std::int64_t count)
+        : count(static_cast<std::size_t>(count)), memory(device.allocate(this->count * sizeof(double))) {}
+    double* get() const { return static_cast<double*>(memory.get()); }
+    std::vector<double> fetched(Device& device) const {
+      std::vector<double> host(count);
+      device.to_host(host.data(), get(), count * sizeof(double));
+      return host;
+    }
+    std::size_t count;
+    Memory memory;
+  };
+
+  std::int64_t block, blocks;
+  Doubles b_sums, b_squares, expected, d_sums, d_squares, a_squares;
+};
+
+void ProductCheck::sum(Device& device, const void* a, const void* b, const void* d, double z, const Scratch& scratch,
+                       Sums& sums) const {
+  const auto& [m, n, k, type, layout, batch] = problem_;
   const MatrixView view_a{a, type, m, k, transposes_a(layout) ? k : 1, transposes_a(layout) ? 1 : m};
   const MatrixView view_b{b, type, k, n, transposes_b(layout) ? n : 1, transposes_b(layout) ? 1 : k};
   const MatrixView view_d{d, output_, m, n, 1, m};
-  const std::int64_t block_size = block_columns(problem_), blocks = (n + block_size - 1) / block_size;
-  const auto allocate = [&device](std::int64_t count) {
-    return device.allocate(static_cast<std::size_t>(count) * sizeof(double));
-  };
-  const auto doubles = [](const Memory& memory) { return static_cast<double*>(memory.get()); };
 
   const std::uint64_t signs = random_bits(a_.seed, calls_, 0);
-  const Memory b_sums = allocate(k * blocks), b_squares = allocate(k * blocks), expected = allocate(m * blocks);
-  const Memory d_sums = allocate(m * blocks), d_squares = allocate(m * blocks), a_squares = allocate(m);
-  device.signed_block_sums(view_a, k, signs, doubles(d_sums), doubles(a_squares));
+  device.signed_block_sums(view_a, k, signs, scratch.d_sums.get(), scratch.a_squares.get());
   device.progressed();
-  device.signed_block_sums(view_b, block_size, signs, doubles(b_sums), doubles(b_squares));
+  device.signed_block_sums(view_b, scratch.block, signs, scratch.b_sums.get(), scratch.b_squares.get());
   device.progressed();
-  device.multiply_fp64(view_a, doubles(b_sums), blocks, doubles(expected));
-  device.signed_block_sums(view_d, block_size, signs, doubles(d_sums), doubles(d_squares));
+  device.multiply_fp64(view_a, scratch.b_sums.get(), scratch.blocks, scratch.expected.get());
+  device.signed_block_sums(view_d, scratch.block, signs, scratch.d_sums.get(), scratch.d_squares.get());
 
-  const std::vector<double> row_norms = fetched(device, doubles(a_squares), m);
-  const std::vector<double> column_norms = fetched(device, doubles(b_squares), k * blocks);
-  const std::vector<double> right = fetched(device, doubles(expected), m * blocks);
-  const std::vector<double> got = fetched(device, doubles(d_sums), m * blocks);
-  const std::vector<double> squares = fetched(device, doubles(d_squares), m * blocks);
+  const std::vector<double> row_norms = scratch.a_squares.fetched(device);
+  const std::vector<double> column_norms = scratch.b_squares.fetched(device);
+  const std::vector<double> right = scratch.expected.fetched(device);
+  const std::vector<double> got = scratch.d_sums.fetched(device);
+  const std::vector<double> squares = scratch.d_squares.fetched(device);
 
-  std::vector<double> greatest(static_cast<std::size_t>(blocks));
+  std::vector<double> greatest(static_cast<std::size_t>(scratch.blocks));
   for (std::size_t i = 0; i < column_norms.size(); ++i) {
     double& most = greatest[i % greatest.size()];
     most = std::max(most, column_norms[i]);
   }
-  std::vector<double> errors(got.size()), norms(got.size()), allowed(got.size());
-  double square_sum = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const std::size_t row = i / greatest.size(), block = i % greatest.size();
-    const auto width = static_cast<double>(std::min(block_size, n - static_cast<std::int64_t>(block) * block_size));
+    const auto width = static_cast<double>(std::min(scratch.block, n - static_cast<std::int64_t>(block) * scratch.block));
     const double norm = std::sqrt(greatest[block] * row_norms[row] / width);
     const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
-    errors[i] = std::fabs(got[i] - right[i]);
-    norms[i] = std::sqrt(width) * norm;
-    allowed[i] = z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm);
-    square_sum += squares[i];
+    sums.errors.push_back(std::fabs(got[i] - right[i]));
+    sums.norms.push_back(std::sqrt(width) * norm);
+    sums.allowed.push_back(z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm));
+    sums.square_sum += squares[i];
   }
-  if (sums_in_few_bits(type) && errors.size() >= kAlike && std::isfinite(square_sum)) {
+}
+
+ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, const void* b, const void* d, double z,
+                                             double& certain) {
+  const Scratch scratch(device, problem_);
+  const auto matrix = [](const void* first, DataType type, std::int64_t index) {
+    return index == 0 ? first : static_cast<const std::byte*>(first) + static_cast<std::size_t>(index) * size_of(type);
+  };
+  Sums sums;
+  for (std::int64_t i = 0; i < problem_.batch; ++i) {
+    sum(device, matrix(a, problem_.type, i * problem_.a_count()), matrix(b, problem_.type, i * problem_.b_count()),
+        matrix(d, output_, i * problem_.d_count()), z, scratch, sums);
+  }
+  auto& [errors, norms, allowed, square_sum] = sums;
+  if (sums_in_few_bits(problem_.type) && errors.size() >= kAlike && std::isfinite(square_sum)) {
     std::vector<double> relative;
     for (std::size_t i = 0; i < errors.size(); ++i) {
       if (norms[i] > 0) relative.push_back(errors[i] / norms[i]);
@@ -241,14 +278,16 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
   for (std::size_t i = 0; i < errors.size(); ++i) worst.see(errors[i], allowed[i]);
   // A wrong element must exceed the bound and the errors of the other elements.
   const double most_allowed = *std::max_element(allowed.begin(), allowed.end());
-  certain = square_sum > 0 ? 2 * most_allowed / std::sqrt(square_sum / (static_cast<double>(m) * static_cast<double>(n))) : 0;
+  const double elements = static_cast<double>(problem_.batch) * static_cast<double>(problem_.d_count());
+  certain = square_sum > 0 ? 2 * most_allowed / std::sqrt(square_sum / elements) : 0;
   return worst;
 }
 
 Verification ProductCheck::verify(Device& device, const void* a, const void* b, const void* d) {
   ++calls_;
   const std::int64_t block = block_columns(problem_), blocks = (problem_.n + block - 1) / block;
-  const double comparisons = static_cast<double>(problem_.m) * static_cast<double>(blocks) + 2 * kSampledElements;
+  const std::int64_t rows = problem_.batch * problem_.m;
+  const double comparisons = static_cast<double>(rows) * static_cast<double>(blocks) + 2 * kSampledElements;
   // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
   const double z = std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms));
   double in_units_of_u = 0, certain = 0;
@@ -260,7 +299,7 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
       "share of the allowed error: {} in {} sampled elements (maximum {} {}), {} in {} x {} checksums of up to {} elements, "
       "which detect any element that is off by {} of the root mean square",
       format_figure(elements.of_allowed, 3), elements_.size(), format_figure(in_units_of_u, 3), unit,
-      format_figure(sums.of_allowed, 3), problem_.m, blocks, block, format_figure(certain, 2));
+      format_figure(sums.of_allowed, 3), rows, blocks, block, format_figure(certain, 2));
   Worst worst = elements;
   worst.see(sums.of_allowed, 1);
   return Verification::within(worst.of_allowed, 1, std::move(detail));

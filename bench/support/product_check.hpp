@@ -14,8 +14,10 @@ namespace roofmark {
 /// Whether D = A x B is right, for operands that Device::fill made. Two ways, and both must hold:
 ///
 /// - At least 64 elements (all where there are fewer; the corners, further ones of the outer rows and columns, and of random
-///   rows and columns) against float64 dot products that the host computes from the generator of the data alone.
-/// - All elements, on the device: D x against A (B x) in float64, where x is of random signs over a block of columns and
+///   rows and columns; of a batch those of up to eight products, the first, the last and random ones) against float64 dot
+///   products that the host computes from the generator of the data alone.
+/// - All elements of all products, on the device: D x against A (B x) in float64, where x is of random signs over a block of
+/// columns and
 ///   0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew. Blocks have 32
 ///   columns, more (64 blocks) from n = 2048 on, 256 from n = 16384 on; 32 where k is above 32768.
 ///
@@ -54,8 +56,8 @@ class ProductCheck {
   ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings);
 
   /// Error and bound are in units of what is allowed, the worse of the two ways; the detail tells them apart, and how wrong a
-  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes per block. Every call draws
-  /// other signs.
+  /// single element must be to be found for certain. Device memory: about 8 (3 m + 2 k) bytes per block of a product. Every
+  /// call draws other signs.
   Verification verify(Device& device, const void* a, const void* b, const void* d);
 
  private:
@@ -66,7 +68,7 @@ class ProductCheck {
   };
   /// An element as float64 has it.
   struct Element {
-    std::int64_t row, column;
+    std::int64_t product, row, column;
     double value, absolute_sum, norm;  ///< sum of terms, of |terms|, and T
   };
   /// The worst of many comparisons; NaN once any was NaN.
@@ -75,9 +77,18 @@ class ProductCheck {
     void see(double error, double allowed);
   };
 
+  /// The checksums of all products: how far off they are, by the root of the width times T, and what is allowed.
+  struct Sums {
+    std::vector<double> errors, norms, allowed;
+    double square_sum = 0;  ///< of D
+  };
+  struct Scratch;
+
   void reference(const Device& device);
+  void reference(const Device& device, std::int64_t product, std::int64_t elements);
   Worst check_elements(Device& device, const void* d, double z, double& in_units_of_u);
   Worst check_sums(Device& device, const void* a, const void* b, const void* d, double z, double& certain);
+  void sum(Device& device, const void* a, const void* b, const void* d, double z, const Scratch& scratch, Sums& sums) const;
 
   GemmProblem problem_;
   Fill a_, b_;

@@ -40,10 +40,10 @@ cublaslt::Operation make_operation(const GemmProblem& problem) {
   return operation;
 }
 
-/// A matrix of rows x columns, stored transposed or not, without padding.
-cublaslt::Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, bool transposed) {
+/// A batch of matrices of rows x columns, stored transposed or not, without padding.
+cublaslt::Matrix make_matrix(DataType type, std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t batch) {
   if (transposed) std::swap(rows, columns);
-  return cublaslt::make_matrix(type, rows, columns, rows);
+  return cublaslt::make_matrix(type, rows, columns, rows, static_cast<int>(batch), rows * columns);
 }
 
 template <class Value>
@@ -90,9 +90,9 @@ class CublasLtPlan final : public GemmPlan {
       : problem_(problem),
         handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
-        a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout))),
-        b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout))),
-        d_(make_matrix(gemm_output_type(problem.type), problem.m, problem.n, false)) {
+        a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout), problem.batch)),
+        b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout), problem.batch)),
+        d_(make_matrix(gemm_output_type(problem.type), problem.m, problem.n, false, problem.batch)) {
     set_operands(a, b);
     for (const cublasLtMatmulHeuristicResult_t& result :
          cublaslt::find_algorithms(handle_, operation_, a_, b_, d_, {kWorkspaceBytes}, most)) {

@@ -63,6 +63,21 @@ TEST(CpuGemm, MultipliesEveryLayoutAtOddSizes) {
   }
 }
 
+TEST(CpuGemm, MultipliesABatchOneAfterTheOther) {
+  const GemmProblem single = {5, 3, 4, DataType::fp32, GemmLayout::nt};
+  GemmProblem batch = single;
+  batch.batch = 3;
+  const auto run = [](const GemmProblem& problem, const float* a, const float* b, float* d) {
+    cpu::gemm.plan(problem, 1, nullptr, nullptr)->launch(0, a, b, d, nullptr, nullptr);
+  };
+  std::vector<float> a(3 * 5 * 4), b(3 * 4 * 3), together(3 * 5 * 3), alone(together.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5);
+  run(batch, a.data(), b.data(), together.data());
+  for (std::size_t i = 0; i < 3; ++i) run(single, &a[i * 20], &b[i * 12], &alone[i * 15]);
+  EXPECT_EQ(together, alone);
+}
+
 TEST(CpuGemm, RefusesWhatTheBlasLacks) {
   const auto plan = [](DataType type, std::int64_t m) {
     return cpu::gemm.plan({m, 16, 16, type, GemmLayout::tn}, 1, nullptr, nullptr);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/families/gemm.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,14 +13,14 @@
 #include <set>
 #include <stdexcept>
 
+#include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
-#include "harness/device/cpu_device.hpp"
-#include "kernels/base/check.hpp"
 #include "kernels/gemm.hpp"
 
 namespace roofmark::gemm {
 
 std::vector<Group> list(const Listing& listing);
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked);
 
 namespace {
 
@@ -95,6 +97,25 @@ TEST(GemmCase, CountsModelFlopsAndCompulsoryBytes) {
   }
 }
 
+Case asked_for(const DeviceInfo& device, const std::string& name) {
+  return *make(on(device), CaseRequest(parse_case_name(name)));
+}
+
+TEST(GemmCase, OfABatchHasTheWorkOfItsProducts) {
+  const DeviceInfo device = gpu(90);
+  const Case one = asked_for(device, "gemm/bf16/m:30/n:40/k:50"), batch = asked_for(device, "gemm/bf16/batch:7/m:30/n:40/k:50");
+  EXPECT_EQ(batch.name(), "gemm/bf16/batch:7/m:30/n:40/k:50/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
+  EXPECT_EQ(batch.work.total(resource::bf16_tensor), 7 * one.work.total(resource::bf16_tensor));
+  EXPECT_EQ(batch.work.total(resource::dram), 7 * one.work.total(resource::dram));
+  EXPECT_GE(static_cast<double>(batch.slot_bytes), batch.work.total(resource::dram));
+  EXPECT_EQ(asked_for(device, "gemm/bf16/batch:1/m:30/n:40/k:50").name(),
+            "gemm/bf16/batch:1/m:30/n:40/k:50/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
+  EXPECT_THROW(asked_for(device, "gemm/bf16/batch:0/m:30/n:40/k:50"), std::invalid_argument);
+  EXPECT_THROW(asked_for(device, "gemm/bf16/batch:65537/m:30/n:40/k:50"), std::invalid_argument);
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  EXPECT_THAT(asked_for(gpu(100), "gemm/nvfp4/batch:2/m:32/n:32/k:32").unsupported, HasSubstr("no batch of nvfp4"));
+}
+
 TEST(GemmCase, TakesThePipeThatTheChipHasForFp64) {
   for (int capability : {80, 90, 100}) {
     const DeviceInfo device = gpu(capability);
@@ -159,96 +180,6 @@ TEST(GemmCase, RefusesWhatIsNoProduct) {
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "nx"), std::invalid_argument);
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 64, 64, 64, "tn", "best"), std::invalid_argument);
   EXPECT_THROW(gemm_case(on(host), DataType::fp64, 0, 64, 64), std::invalid_argument);
-}
-
-/// A launch on every slot, and what the checks say before and after.
-void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
-                     const std::string& algo) {
-  const Case made = gemm_case(on(device.info()), type, m, n, k, std::string(name(layout)), algo);
-  if (!made.unsupported.empty()) return;
-  const int slots = 2;
-  // Every algorithm runs once, and the last is chosen.
-  const auto once = [&](const std::vector<Launch>& launches) {
-    std::vector<double> seconds;
-    for (const Launch& launch : launches) {
-      launch(device.stream(), 0);
-      device.synchronize();
-      seconds.push_back(std::ldexp(1, -static_cast<int>(seconds.size())));
-    }
-    return seconds;
-  };
-  std::unique_ptr<Prepared> prepared;
-  try {
-    prepared = made.prepare({device, slots, Distribution::normal, 11, once});
-  } catch (const Unsupported& error) {
-    EXPECT_THAT(error.what(), HasSubstr("CUBLAS_STATUS_")) << made.name();
-    return;
-  }
-  std::set<std::uint64_t> hashes;
-  for (int slot = 0; slot < slots; ++slot) {
-    EXPECT_EQ(prepared->verify(slot).status, Verification::Status::failed) << made.name() << " before any launch";
-    for (int launch = 1; launch <= 3; ++launch) {
-      prepared->launch(device.stream(), slot);
-      device.synchronize();
-      const Verification found = prepared->verify(slot);
-      EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
-    }
-    const Output output = prepared->outputs(slot).front();
-    EXPECT_EQ(output.type, gemm_output_type(type));
-    EXPECT_EQ(output.count, static_cast<std::size_t>(m * n));
-    hashes.insert(device.hash(output.data, output.count * size_of(output.type)));
-  }
-  EXPECT_EQ(hashes.size(), 1u) << made.name() << ": the slots hold the same operands";
-  EXPECT_NE(prepared->fingerprint_key(), "");
-}
-
-TEST(GemmPrepared, KeepsTheContractOnTheHost) {
-  const std::unique_ptr<Device> device = open_cpu_device();
-  for (DataType type : {DataType::fp64, DataType::fp32}) {
-    for (GemmLayout layout : kGemmLayouts) expect_contract(*device, type, layout, 67, 131, 45, "default");
-  }
-}
-
-TEST(GemmPrepared, KeepsTheContractOnAGpu) {
-  std::string id, note;
-  try {
-    id = resolve_devices("cuda", note).front();
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
-  const std::unique_ptr<Device> device = open_device(id);
-  for (DataType type : kDataTypes) {
-    for (GemmLayout layout : kGemmLayouts) {
-      expect_contract(*device, type, layout, 67, 131, 45, "default");
-      expect_contract(*device, type, layout, 272, 1, 1040, "default");
-      expect_contract(*device, type, layout, 80, 48, 2064, "default");
-      expect_contract(*device, type, layout, 67, 131, 45, "tuned");
-      expect_contract(*device, type, layout, 144, 40, 160, "tuned");
-    }
-  }
-}
-
-TEST(GemmPrepared, SaysHowItWasDone) {
-  const std::unique_ptr<Device> device = open_cpu_device();
-  const auto prepared =
-      gemm_case(on(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
-  const auto notes = prepared->notes();
-  EXPECT_THAT(notes, testing::Contains(testing::Pair("library", cpu::gemm.version())));
-  EXPECT_THAT(notes, testing::Contains(testing::Pair("algorithm", "gemm")));
-  EXPECT_THAT(prepared->fingerprint_key(), HasSubstr(cpu::gemm.version()));
-}
-
-// Its bits may be compared among devices: no timing chooses the algorithm.
-TEST(GemmPrepared, TheLibrarysFirstChoiceIsNotTimed) {
-  const std::unique_ptr<Device> device = open_cpu_device();
-  const auto timed = [](const std::vector<Launch>& launches) {
-    ADD_FAILURE() << "timed";
-    return std::vector<double>(launches.size(), 1.0);
-  };
-  const Case made = gemm_case(on(device->info()), DataType::fp32, 48, 48, 48);
-  const auto one = made.prepare({*device, 1, Distribution::normal, 1, timed});
-  const auto other = made.prepare({*device, 2, Distribution::normal, 1, timed});
-  EXPECT_EQ(one->fingerprint_key(), other->fingerprint_key());
 }
 
 TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
@@ -329,6 +260,24 @@ TEST(GemmFamily, HasTheProjectionsOfLlama3) {
   for (const auto& [outputs, inputs] : weights) {
     for (const char* tokens : {"1", "16", "128", "1024", "8192"}) {
       EXPECT_EQ(shapes.count({outputs, tokens, inputs}), 1u) << outputs << " x " << tokens << " x " << inputs;
+    }
+  }
+}
+
+TEST(GemmFamily, HasTheExpertsOfMixtures) {
+  using Shape4 = std::array<std::string, 4>;
+  std::set<Shape4> shapes;
+  for (const Case& one : listed(gpu(90), SuiteName::baseline)) {
+    auto shape = shape_of(one);
+    if (one.type == DataType::bf16) shapes.insert({shape["batch"], shape["m"], shape["n"], shape["k"]});
+  }
+  // Experts, outputs and inputs of the weights in the models' files: gate with up, down.
+  const Shape4 weights[] = {
+      {"8", "28672", "", "4096"}, {"8", "4096", "", "14336"}, {"128", "1536", "", "2048"}, {"128", "2048", "", "768"}};
+  for (Shape4 shape : weights) {
+    for (const char* tokens : {"16", "256"}) {
+      shape[2] = tokens;
+      EXPECT_EQ(shapes.count(shape), 1u) << fmt::format("{}", fmt::join(shape, " x "));
     }
   }
 }

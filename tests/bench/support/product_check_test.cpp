@@ -65,28 +65,32 @@ class Product {
         a_fill_{data, seed, 0},
         b_fill_{data, seed, 1},
         device_(open_cpu_device()),
-        a_(filled(problem.m, a_fill_)),
-        b_(filled(problem.n, b_fill_)),
+        a_(filled(problem.batch * problem.m, a_fill_)),
+        b_(filled(problem.batch * problem.n, b_fill_)),
         d_(device_->allocate(d_bytes())) {
     device_->poison(d_.get(), d_bytes());
   }
 
   /// D = A x B, taking the operands to be stored as `layout` says.
   void multiply(GemmLayout layout) {
-    const auto [m, n, k, type, own] = problem_;
+    for (std::int64_t i = 0; i < problem_.batch; ++i) multiply(layout, i, i, i);
+  }
+  void multiply() { multiply(problem_.layout); }
+  /// D of one product of a batch from any A and B of it.
+  void multiply(GemmLayout layout, std::int64_t which_a, std::int64_t which_b, std::int64_t which_d) {
+    const auto& [m, n, k, type, own, batch] = problem_;
     std::vector<double> terms(static_cast<std::size_t>(k));
     for (std::int64_t column = 0; column < n; ++column) {
       for (std::int64_t row = 0; row < m; ++row) {
         for (std::int64_t l = 0; l < k; ++l) {
-          const std::int64_t of_a = transposes_a(layout) ? row * k + l : l * m + row;
-          const std::int64_t of_b = transposes_b(layout) ? l * n + column : column * k + l;
+          const std::int64_t of_a = which_a * m * k + (transposes_a(layout) ? row * k + l : l * m + row);
+          const std::int64_t of_b = which_b * k * n + (transposes_b(layout) ? l * n + column : column * k + l);
           terms[static_cast<std::size_t>(l)] = operand(a_.get(), m, of_a) * operand(b_.get(), n, of_b);
         }
-        set(row, column, sum_as_hardware(terms, type));
+        set(row, which_d * n + column, sum_as_hardware(terms, type));
       }
     }
   }
-  void multiply() { multiply(problem_.layout); }
 
   /// As a library would take them that has lines in another order.
   void swap_scales_of_a() {
@@ -96,6 +100,7 @@ class Product {
     }
   }
 
+  /// Of a batch, the columns of its products follow one another.
   double at(std::int64_t row, std::int64_t column) const { return load_as_double(type(), d_.get(), index(row, column)); }
   void set(std::int64_t row, std::int64_t column, double value) { store(type(), d_.get(), index(row, column), value); }
   DataType type() const { return gemm_output_type(problem_.type); }
@@ -105,7 +110,7 @@ class Product {
   }
 
  private:
-  std::size_t d_bytes() const { return static_cast<std::size_t>(problem_.m * problem_.n) * size_of(type()); }
+  std::size_t d_bytes() const { return static_cast<std::size_t>(problem_.batch * problem_.d_count()) * size_of(type()); }
   std::size_t index(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(column * problem_.m + row); }
   BlockScaledLayout layout(std::int64_t lines) const { return {problem_.type, lines, problem_.k}; }
   Memory filled(std::int64_t lines, const Fill& fill) {
@@ -164,6 +169,30 @@ TEST(ProductCheck, PassesARightBlockScaledProductAndNoneOfOtherScales) {
       product.multiply();
       const Verification swapped = product.verify();
       EXPECT_EQ(swapped.status, Status::failed) << name(type) << ": " << swapped.detail;
+    }
+  }
+}
+
+TEST(ProductCheck, ChecksEveryProductOfABatch) {
+  const std::int64_t m = 20, n = 40, k = 48, batch = 11;
+  for (DataType type : kTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      Product product({m, n, k, type, layout, batch});
+      product.multiply();
+      const Verification right = product.verify();
+      EXPECT_EQ(right.status, Status::passed) << name(type) << " " << name(layout) << ": " << right.detail;
+      EXPECT_THAT(right.detail, testing::HasSubstr("220 x 2 checksums"));
+      for (std::int64_t i : {0, 4, 10}) {
+        for (const auto& [a, b] : {std::pair{i, (i + 1) % batch}, std::pair{(i + 1) % batch, i}}) {
+          product.multiply(layout, a, b, i);
+          const Verification mixed = product.verify();
+          EXPECT_EQ(mixed.status, Status::failed)
+              << name(type) << " " << name(layout) << " product " << i << ": " << mixed.detail;
+        }
+        product.multiply(layout, i, i, i);
+      }
+      product.set(m / 2, batch * n - 7, type == DataType::int8 ? -1 : std::nan(""));
+      EXPECT_EQ(product.verify().status, Status::failed) << name(type);
     }
   }
 }

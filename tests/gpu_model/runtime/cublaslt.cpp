@@ -293,7 +293,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (*found == most) break;
     if (algorithm.reduction && !(preference->reductions & algorithm.reduction)) continue;
     if (algorithm.split_k > 1) {
-      algorithm.workspace_bytes = static_cast<std::uint64_t>(problem.m() * problem.n() * 4 * algorithm.split_k);
+      algorithm.workspace_bytes =
+          static_cast<std::uint64_t>(problem.m() * problem.n() * problem.d.batches * 4 * algorithm.split_k);
     }
     if (algorithm.workspace_bytes > preference->workspace_bytes) continue;
     algorithm.alignment = alignment;

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/families/prepared_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "bench/support/product_check.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark::gemm {
+namespace {
+
+constexpr int kMostAlgorithms = 8;
+constexpr std::size_t kA = 0, kB = 1, kD = 2;
+
+/// Every slot holds the same bits, so every slot must give the same output bits.
+class PreparedGemm final : public Prepared {
+ public:
+  PreparedGemm(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned, std::string what)
+      : device_(setup.device),
+        problem_(problem),
+        kernels_(kernels),
+        what_(std::move(what)),
+        slots_(setup, layout_of(problem)),
+        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, slots_.at(0, kA), slots_.at(0, kB))) {
+    if (kernels_.workspace_bytes > 0) workspace_ = device_.allocate(kernels_.workspace_bytes);
+    if (tuned) {
+      tune(setup);
+      slots_.poison();
+    }
+    const Fill a{setup.data, setup.seed, kA}, b{setup.data, setup.seed, kB};
+    check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
+  }
+
+  void launch(Stream stream, int slot) override { run(algorithm_, stream, slot); }
+
+  Verification verify(int slot) override {
+    return check_->verify(device_, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD));
+  }
+
+  std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kD)}; }
+
+  /// As cuBLAS documents of its results' reproducibility. A BLAS promises nothing.
+  bool is_deterministic() const override { return device_.info().backend == Backend::cuda; }
+
+  std::string fingerprint_key() const override { return kernels_.version() + "; " + algorithm(); }
+
+  std::vector<std::pair<std::string, std::string>> notes() const override {
+    std::vector<std::pair<std::string, std::string>> all = {{"library", kernels_.version()}, {"algorithm", algorithm()}};
+    if (kernels_.workspace_bytes > 0) all.emplace_back("workspace offered", std::to_string(kernels_.workspace_bytes));
+    if (!tuning_.empty()) all.emplace_back("tuning", tuning_);
+    if (!what_.empty()) all.emplace_back("shape of", what_);
+    return all;
+  }
+
+ private:
+  void run(int algorithm, Stream stream, int slot) const {
+    plan_->launch(algorithm, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD), workspace_.get(), stream);
+  }
+
+  void tune(const Setup& setup) {
+    const auto count = static_cast<int>(plan_->algorithms().size());
+    std::vector<Launch> launches;
+    for (int i = 0; i < count; ++i) launches.emplace_back([this, i](Stream stream, int slot) { run(i, stream, slot); });
+    // The library may propose algorithms that it cannot run; they have infinite time.
+    const std::vector<double> seconds = setup.time(launches);
+    algorithm_ = static_cast<int>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+    const double best = seconds[static_cast<std::size_t>(algorithm_)];
+    tuning_ = fmt::format("proposal {} of {}", algorithm_ + 1, count);
+    if (std::isfinite(seconds.front())) {
+      tuning_ += fmt::format("; {:.3f} times faster than the library's first choice", seconds.front() / best);
+    }
+    const auto failed = std::count(seconds.begin(), seconds.end(), std::numeric_limits<double>::infinity());
+    if (failed > 0) tuning_ += fmt::format("; {} unusable", failed);
+  }
+
+  const std::string& algorithm() const { return plan_->algorithms()[static_cast<std::size_t>(algorithm_)]; }
+
+  Device& device_;
+  GemmProblem problem_;
+  const GemmKernels& kernels_;
+  std::string what_;
+  Slots slots_;
+  std::unique_ptr<GemmPlan> plan_;
+  Memory workspace_;
+  int algorithm_ = 0;
+  std::string tuning_;
+  std::optional<ProductCheck> check_;
+};
+
+}  // namespace
+
+SlotLayout layout_of(const GemmProblem& p) {
+  return SlotLayout({SlotArray::matrix(p.type, p.batch * p.m, p.k, kA), SlotArray::matrix(p.type, p.batch * p.n, p.k, kB),
+                     SlotArray::output(gemm_output_type(p.type), static_cast<std::size_t>(p.batch * p.d_count()))});
+}
+
+std::unique_ptr<Prepared> prepare(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned,
+                                  const std::string& what) {
+  return std::make_unique<PreparedGemm>(setup, problem, kernels, tuned, what);
+}
+
+}  // namespace roofmark::gemm

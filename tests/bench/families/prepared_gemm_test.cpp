@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+#include "bench/families/gemm.hpp"
+#include "bench/support/case_request.hpp"
+#include "harness/device/cpu_device.hpp"
+#include "kernels/base/check.hpp"
+
+namespace roofmark::gemm {
+
+std::optional<Case> make(const Listing& listing, const CaseRequest& asked);
+
+namespace {
+
+using testing::HasSubstr;
+
+Listing on(const DeviceInfo& device) { return {device, SuiteName::baseline, {}, 0.9}; }
+
+/// A launch on every slot, and what the checks say before and after.
+void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
+                     const std::string& algo, std::int64_t batch = 1) {
+  const std::string asked =
+      fmt::format("gemm/{}/batch:{}/m:{}/n:{}/k:{}/layout:{}/algo:{}", name(type), batch, m, n, k, name(layout), algo);
+  const Case made = *make(on(device.info()), CaseRequest(parse_case_name(asked)));
+  if (!made.unsupported.empty()) return;
+  const int slots = 2;
+  // Every algorithm runs once, and the last is chosen.
+  const auto once = [&](const std::vector<Launch>& launches) {
+    std::vector<double> seconds;
+    for (const Launch& launch : launches) {
+      launch(device.stream(), 0);
+      device.synchronize();
+      seconds.push_back(std::ldexp(1, -static_cast<int>(seconds.size())));
+    }
+    return seconds;
+  };
+  std::unique_ptr<Prepared> prepared;
+  try {
+    prepared = made.prepare({device, slots, Distribution::normal, 11, once});
+  } catch (const Unsupported& error) {
+    EXPECT_THAT(error.what(), HasSubstr("CUBLAS_STATUS_")) << made.name();
+    return;
+  }
+  std::set<std::uint64_t> hashes;
+  for (int slot = 0; slot < slots; ++slot) {
+    EXPECT_EQ(prepared->verify(slot).status, Verification::Status::failed) << made.name() << " before any launch";
+    for (int launch = 1; launch <= 3; ++launch) {
+      prepared->launch(device.stream(), slot);
+      device.synchronize();
+      const Verification found = prepared->verify(slot);
+      EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
+    }
+    const Output output = prepared->outputs(slot).front();
+    EXPECT_EQ(output.type, gemm_output_type(type));
+    EXPECT_EQ(output.count, static_cast<std::size_t>(batch * m * n));
+    hashes.insert(device.hash(output.data, output.count * size_of(output.type)));
+  }
+  EXPECT_EQ(hashes.size(), 1u) << made.name() << ": the slots hold the same operands";
+  EXPECT_NE(prepared->fingerprint_key(), "");
+}
+
+TEST(GemmPrepared, KeepsTheContractOnTheHost) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  for (DataType type : {DataType::fp64, DataType::fp32}) {
+    for (GemmLayout layout : kGemmLayouts) {
+      expect_contract(*device, type, layout, 67, 131, 45, "default");
+      expect_contract(*device, type, layout, 19, 33, 45, "default", 9);
+    }
+  }
+}
+
+TEST(GemmPrepared, KeepsTheContractOnAGpu) {
+  std::string id, note;
+  try {
+    id = resolve_devices("cuda", note).front();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::unique_ptr<Device> device = open_device(id);
+  for (DataType type : kDataTypes) {
+    for (GemmLayout layout : kGemmLayouts) {
+      expect_contract(*device, type, layout, 67, 131, 45, "default");
+      expect_contract(*device, type, layout, 272, 1, 1040, "default");
+      expect_contract(*device, type, layout, 80, 48, 2064, "default");
+      expect_contract(*device, type, layout, 67, 131, 45, "tuned");
+      expect_contract(*device, type, layout, 144, 40, 160, "tuned");
+      expect_contract(*device, type, layout, 144, 40, 160, "tuned", 2);
+      expect_contract(*device, type, layout, 19, 33, 45, "default", 3);
+    }
+  }
+}
+
+TEST(GemmPrepared, SaysHowItWasDone) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  const auto prepared =
+      gemm_case(on(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
+  const auto notes = prepared->notes();
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("library", cpu::gemm.version())));
+  EXPECT_THAT(notes, testing::Contains(testing::Pair("algorithm", "gemm")));
+  EXPECT_THAT(prepared->fingerprint_key(), HasSubstr(cpu::gemm.version()));
+}
+
+// Its bits may be compared among devices: no timing chooses the algorithm.
+TEST(GemmPrepared, TheLibrarysFirstChoiceIsNotTimed) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  const auto timed = [](const std::vector<Launch>& launches) {
+    ADD_FAILURE() << "timed";
+    return std::vector<double>(launches.size(), 1.0);
+  };
+  const Case made = gemm_case(on(device->info()), DataType::fp32, 48, 48, 48);
+  const auto one = made.prepare({*device, 1, Distribution::normal, 1, timed});
+  const auto other = made.prepare({*device, 2, Distribution::normal, 1, timed});
+  EXPECT_EQ(one->fingerprint_key(), other->fingerprint_key());
+}
+
+}  // namespace
+}  // namespace roofmark::gemm
