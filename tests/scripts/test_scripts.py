@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """setup, baseline, test and compute_sanitizer, with everything that they call played by small scripts."""
+import re
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,13 @@ def test_what_is_missing_is_installed_once_and_nothing_else(checkout, bare, tmp_
     executable(bare / "sudo", '#!/bin/bash\n[[ $1 == -n ]] && shift && exec "$@"\n')
     executable(bare / "true", "#!/bin/bash\n")
     executable(bare / "apt-get", f'#!/bin/bash\n[[ $DEBIAN_FRONTEND == noninteractive ]] && echo "$*" >>{calls}\n')
-    executable(bare / "dpkg-query", '#!/bin/bash\n[[ $3 == libfmt-dev ]] || echo "ii "\n')
+    executable(bare / "apt-cache", "#!/bin/bash\n[[ $2 != python3-venv ]]\n")
+    executable(bare / "dpkg-query", '#!/bin/bash\n[[ $3 == libfmt-dev || $3 == python3-venv ]] || echo "ii "\n')
     made = 'mkdir -p "$3/bin"\nprintf "#!/bin/bash\\n" >"$3/bin/python"\n/bin/chmod +x "$3/bin/python"\n'
     executable(bare / "python3", f"#!/bin/bash\necho venv >>{calls}\n{made}")
-    assert run(checkout / "scripts/setup", path=bare).returncode == 0
+    first = run(checkout / "scripts/setup", path=bare)
+    assert first.returncode == 0
+    assert re.search(r"^\S+ \S+ has no package python3-venv\ninstall 1 packages \.\.\. ", first.stdout, re.MULTILINE)
     listed = calls.read_text().splitlines()
     assert listed[0].endswith("update")
     assert listed[1].endswith("install --yes --no-install-recommends libfmt-dev")
@@ -48,6 +52,15 @@ def test_what_is_missing_is_installed_once_and_nothing_else(checkout, bare, tmp_
     executable(bare / "dpkg-query", '#!/bin/bash\necho "ii "\n')
     second = run(checkout / "scripts/setup", path=bare)
     assert (second.returncode, second.stdout, calls.read_text()) == (0, "", "")
+
+
+def test_what_is_too_old_is_listed(checkout, bare):
+    for tool in ["cmake", "ninja"]:
+        executable(bare / tool, "#!/bin/bash\n")
+    executable(bare / "c++", "#!/bin/bash\nread -d '' text; [[ $text != *'__GNUC__ < 12'* ]]\n")
+    executable(bare / "python3", "#!/bin/bash\n[[ $2 != *version_info* ]]\n")
+    result = run(checkout / "scripts/setup", "--no-install", path=bare)
+    assert (result.returncode, result.stderr) == (3, "setup: missing (--no-install):\n  GCC 12 or newer\n  Python 3.11 or newer\n")
 
 
 @pytest.mark.parametrize(
