@@ -255,14 +255,14 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
        record.name(), share, fmt::format("a case reached {:.0f} % of the {} ceiling", 100 * share, bound_by.title)});
 }
 
-/// What timing adds against a sample; with a duration each launch is timed by itself. A slope over several cases has no part in
-/// it: that of a ceiling, and that of what is no work (call_lines).
+/// What timing adds against a sample; of one that is the mean of several batches, against one of them. A slope over several
+/// cases has no part in it: that of a ceiling, and that of what is no work (call_lines).
 void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
   constexpr double kLimit = 0.01;
   const bool by_slope = record.sets_ceiling && record.sets_ceiling->by == SetsCeiling::By::slope;
   if (by_slope || record.work.phases.empty()) return;
   const Measurement& measurement = *record.measurement;
-  const double sample = measurement.summary.median * (record.sustained ? 1 : measurement.launches_per_sample);
+  const double sample = measurement.summary.median * measurement.launches_per_sample / measurement.batches_per_sample;
   const double share = overhead_seconds / sample;
   if (!(share > kLimit)) return;
   findings.push_back({FindingKind::overhead,

@@ -45,6 +45,7 @@ void CaseRun::plan_duration() {
   }
   Measurement& measurement = *record_.measurement;
   measurement.stopped_by = StopReason::budget;
+  measurement.batches_per_sample = batches_per_sample_;
   measurement.launches_per_sample = batches_per_sample_ * plan_.launches * case_.protocol.executions;
   measurement.path = batch_->path();
   measurement.warm_up_seconds = run_.settings.clock() - started;

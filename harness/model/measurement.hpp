@@ -77,6 +77,7 @@ struct Measurement {
   Summary summary;
   std::vector<std::optional<RankTimes>> ranks;  ///< by rank, in a team of more than one; absent without a result
   int launches_per_sample = 1;
+  int batches_per_sample = 1;  ///< of these launches, timed one by one: with a duration a sample may be their mean
   Issue path = Issue::stream;
   Timed timed = Timed::device;
   Cache cache = Cache::cold;

@@ -130,6 +130,7 @@ Json to_json(const Measurement& m) {
     json["interval"] = {*m.summary.interval_low, *m.summary.interval_high};
   }
   json["launches_per_sample"] = m.launches_per_sample;
+  if (m.batches_per_sample > 1) json["batches_per_sample"] = m.batches_per_sample;
   json["path"] = name(m.path);
   json["timed"] = name(m.timed);
   json["cache"] = name(m.cache);
@@ -205,6 +206,7 @@ Measurement measurement_from_json(const JsonText::View& json) {
     m.summary.interval_high = interval.at(1).get<double>();
   }
   get(json, "launches_per_sample", m.launches_per_sample);
+  if (json.contains("batches_per_sample")) get(json, "batches_per_sample", m.batches_per_sample);
   m.path = word_of<Issue>(json.at("path"));
   m.timed = word_of<Timed>(json.at("timed"));
   m.cache = word_of<Cache>(json.at("cache"));

@@ -288,9 +288,11 @@ TEST(Analysis, TimingThatTakesMoreThanAHundredthOfASampleIsANote) {
   records[0].sets_ceiling = {resource::dram, SetsCeiling::By::slope};
   EXPECT_FALSE(has(found(10, 2e-6), FindingKind::overhead)) << "a slope has no part in it";
   records[0].sets_ceiling.reset();
-  // With a duration each launch is timed by itself.
   records[0].sustained.emplace();
-  EXPECT_TRUE(has(found(21, 2e-6), FindingKind::overhead));
+  EXPECT_FALSE(has(found(21, 2e-6), FindingKind::overhead)) << "a batch of a sustained load";
+  records[0].measurement->batches_per_sample = 7;
+  EXPECT_TRUE(has(found(7, 2e-6), FindingKind::overhead)) << "each launch is timed by itself";
+  EXPECT_FALSE(has(found(7 * 21, 2e-6), FindingKind::overhead));
 }
 
 TEST(Analysis, ExitStatus) {

@@ -75,6 +75,7 @@ TEST_F(Duration, ShortLaunchesAreTimedAndCheckedInBatches) {
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   const Measurement& measurement = *record.measurement;
   EXPECT_EQ(measurement.launches_per_sample, 50 * 3) << "1 ms";
+  EXPECT_EQ(measurement.batches_per_sample, 1);
   EXPECT_NEAR(measurement.summary.median, 20e-6 / 3, 1e-12);
   EXPECT_EQ(record.sustained->launches_checked, static_cast<std::int64_t>(measurement.samples.size()));
 }
@@ -231,6 +232,7 @@ TEST_F(Duration, OneOtherBitInAHundredThousandLaunchesIsFoundAndNamed) {
 TEST_F(Duration, ALongOneKeepsNoMoreSamplesThanAnyCase) {
   const Record record = measure(100);
   EXPECT_GT(record.measurement->launches_per_sample, 1);
+  EXPECT_EQ(record.measurement->batches_per_sample, record.measurement->launches_per_sample) << "of 1 ms";
   EXPECT_LE(record.measurement->samples.size(), 20'100u);
   EXPECT_NEAR(record.measurement->summary.median, 1e-3, 1e-9);
   EXPECT_EQ(record.sustained->launches_checked,

@@ -63,6 +63,10 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   EXPECT_EQ(json.at("sustained").at("launches_checked"), 123'456'789'012);
   EXPECT_EQ(to_json(record_from_json(JsonText(json.dump()).root())), json);
 
+  EXPECT_FALSE(json.at("measurement").contains("batches_per_sample")) << "one";
+  record.measurement->batches_per_sample = 19;
+  EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).measurement->batches_per_sample, 19);
+
   record.sustained->settled_after_seconds.reset();
   EXPECT_FALSE(to_json(record).at("sustained").contains("settled_after_seconds"));
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->settled_after_seconds) << "never";
