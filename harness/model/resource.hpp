@@ -137,6 +137,13 @@ inline bool carries_transfers(const Resource& resource) {
          resource == resource::peer_out || resource == resource::host_dram;
 }
 
+/// FMAs and tensor cores: their ceilings are flat roofs over the arithmetic intensity. Atomic additions are operations, and no
+/// arithmetic on what memory delivers.
+inline bool is_arithmetic(const Resource& resource) {
+  const bool is_atomic = resource == resource::global_atomic || resource == resource::shared_atomic;
+  return (resource.unit == Unit::flop || resource.unit == Unit::op) && !is_atomic;
+}
+
 /// The resource of an id read from a file; throws std::invalid_argument for an id this version does not know.
 const Resource& find_resource(std::string_view id);
 

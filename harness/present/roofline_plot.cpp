@@ -39,8 +39,8 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
   };
   std::vector<Roof> roofs;
   for (const Ceiling& ceiling : roofline.ceilings()) {
-    const bool computes = ceiling.resource.unit == Unit::flop || ceiling.resource.unit == Unit::op;
-    if (computes && ceiling.empirical()) roofs.push_back({*ceiling.empirical(), std::string(ceiling.resource.title)});
+    if (!is_arithmetic(ceiling.resource) || !(ceiling.empirical() > 0.0)) continue;
+    roofs.push_back({*ceiling.empirical(), std::string(ceiling.resource.title)});
   }
   if (points.empty() || roofs.empty() || !memory || !(memory->empirical() > 0.0)) return {};
   const double bandwidth = *memory->empirical();
@@ -52,6 +52,7 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
   const double x1 = std::log10(std::max(most->intensity, 4 * roofs.front().rate / bandwidth));
   double floor_rate = bandwidth * std::pow(10, x0);
   for (const Point& point : points) floor_rate = std::min(floor_rate, point.rate);
+  floor_rate = std::min(floor_rate, roofs.back().rate);
   const double y0 = std::log10(floor_rate), y1 = std::log10(roofs.front().rate * 1.3);
   constexpr int kLabel = 12, kRows = 20;
   const int columns = std::clamp(style.columns, 60, 120) - kLabel - 2;
@@ -68,14 +69,14 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
       if (bandwidth * intensity > roof.rate) put(row(roof.rate), c, '-');
     }
   }
-  // Each roof's title stands where its line begins or, where it would not fit, ends with the line; unless another has taken the
-  // row. Results gather at the right.
+  // Each roof's title stands where its line begins in the plot or, where it would not fit, ends with the line; unless another
+  // has taken the row. Results gather at the right.
   std::vector<bool> titled(kRows, false);
   for (const Roof& roof : roofs) {
     const int r = row(roof.rate);
     if (titled[std::size_t(r)]) continue;
     titled[std::size_t(r)] = true;
-    const int start = std::min(column(roof.rate / bandwidth) + 3, columns - static_cast<int>(roof.title.size()));
+    const int start = std::clamp(column(roof.rate / bandwidth) + 3, 0, columns - static_cast<int>(roof.title.size()));
     for (std::size_t i = 0; i < roof.title.size(); ++i) put(r, start + static_cast<int>(i), roof.title[i]);
   }
   for (const Point& point : points) put(row(point.rate), column(point.intensity), point.letter);

@@ -21,7 +21,7 @@ def rate_of(record):
     placement = record["placement"]
     flops, moved = placement.get("flops_per_second"), placement.get("bytes_per_second")
     if flops and (not moved or placement.get("bound_by") not in MEMORY):
-        return flops, "op" if record["type"] == "int8" else "FLOP"
+        return flops, units.operation(record)
     return (moved, "B") if moved else (None, None)
 
 
@@ -252,14 +252,20 @@ def bars(values, title, percent=False, axis=plots.axis):
                                              legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"})}
 
 
-def generic(_result, entries):
-    """For a family without a plot of its own: rates over the first size that varies, or one bar per record."""
-    rated = [(e, *rate_of(e["roofmark"])) for e in entries]
-    units_used = {unit for _, value, unit in rated if value}
-    unit = next((u for u in ("FLOP", "op", "B") if u in units_used), None)
-    if unit is None:
-        return bars([(e, e["roofmark"]["measurement"]["median"]) for e in entries], "median", axis=plots.time_axis)
-    rated = [(e, value) for e, value, u in rated if u == unit]
+def generic(entries):
+    """For a family without a plot of its own: a plot of the rates in each unit, or of the times where there is no rate."""
+    rated = {}
+    for entry in entries:
+        value, unit = rate_of(entry["roofmark"])
+        if value:
+            rated.setdefault(unit, []).append((entry, value))
+    if not rated:
+        return [bars([(e, e["roofmark"]["measurement"]["median"]) for e in entries], "median", axis=plots.time_axis)]
+    return [rates(rated[unit], unit) for unit in ("FLOP", "op", "B") if unit in rated]
+
+
+def rates(rated, unit):
+    """Over the first size that varies, or one bar per record."""
     varying = None
     for key in rated[0][0]["roofmark"]["shape"]:
         sizes = {plots.number(e["roofmark"]["shape"].get(key)) for e, _ in rated}
@@ -316,5 +322,5 @@ def of_family(family, result, entries):
                 (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. Lines "
                  "across: the ceilings of the links (grey: measured, red: theoretical).")]
         if not any(figure for figure, _ in made):
-            made = [(generic(result, entries), "")]
+            made = [(figure, "") for figure in generic(entries)]
     return [(figure, caption) for figure, caption in made if figure]

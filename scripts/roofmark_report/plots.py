@@ -16,6 +16,7 @@ TYPES = ["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8", "tf32", "fp32", "fp64"
 CEILING = "#555555"
 BLUES = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]]
 LINKS = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out")
+ATOMICS = ("global_atomic", "shared_atomic")
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif", "size": 13, "color": "#1b1f24"}
 
 
@@ -41,8 +42,13 @@ def number(value):
     return read if 0 < read < 1e90 else None
 
 
+def is_arithmetic(ceiling):
+    """Of FMAs or tensor cores: a flat roof over the arithmetic intensity. Atomic additions are none."""
+    return ceiling["unit"] in ("FLOP", "op") and ceiling["resource"] not in ATOMICS
+
+
 def compute_ceilings(result):
-    return [c for c in result["ceilings"] if c["unit"] in ("FLOP", "op") and "empirical" in c]
+    return [c for c in result["ceilings"] if is_arithmetic(c) and "empirical" in c]
 
 
 def is_memory(ceiling):

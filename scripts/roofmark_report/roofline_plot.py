@@ -23,7 +23,7 @@ def roofs(result):
         return "measured", *([c | {"rate": c["empirical"]} for c in ceilings] for ceilings in measured)
     binding = {entry["roofmark"]["placement"].get("bound_by") for entry in result["benchmarks"]}
     bounds = [c | {"rate": c["theoretical"]} for c in result["ceilings"] if "theoretical" in c and c["resource"] in {"dram", *binding}]
-    return ("theoretical" if bounds else ""), [c for c in bounds if c["unit"] in ("FLOP", "op")], [c for c in bounds if plots.is_memory(c)]
+    return ("theoretical" if bounds else ""), [c for c in bounds if plots.is_arithmetic(c)], [c for c in bounds if plots.is_memory(c)]
 
 
 def roofline(result):
@@ -96,7 +96,7 @@ def roofline(result):
 
 def theoretical_lines(result, left, right):
     """The theoretical ceilings as one trace, hidden until its legend is clicked."""
-    flat = [c for c in result["ceilings"] if c["unit"] in ("FLOP", "op") and "theoretical" in c]
+    flat = [c for c in result["ceilings"] if plots.is_arithmetic(c) and "theoretical" in c]
     memory = next((c for c in result["ceilings"] if c["resource"] == "dram" and "theoretical" in c), None)
     if not flat or not memory:
         return []

@@ -47,7 +47,7 @@ def ceilings_table(result):
         def of(other, best=best, c=c):
             return quantity(best / c[other] if best and other in c else None, units.share)
 
-        ridge = best / memory["empirical"] if best and memory and unit in ("FLOP", "op") else None
+        ridge = best / memory["empirical"] if best and memory and plots.is_arithmetic(c) else None
         sources = [f"theoretical: {c['theoretical_source']}" if c.get("theoretical_source") else "",
                    f"datasheet: {c['datasheet_source']}" if c.get("datasheet_source") else "",
                    f"start: {c['first_by']}" if c.get("first_by") else "",

@@ -117,3 +117,12 @@ def test_bad_usage_is_one_line(tmp_path):
     for arguments in ([], [tmp_path], [tmp_path / "none"], ["--format", "xml", tmp_path]):
         done = run(*arguments)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith("table: ") and done.stderr.count("\n") == 1
+
+
+def test_atomic_additions_are_operations_and_no_flops(save):
+    result = make_result.cpu()
+    entry = next(entry for entry in result["benchmarks"] if entry["roofmark"]["placement"].get("flops_per_second"))
+    entry["roofmark"] |= {"type": "int32", "work": {"phases": [[{"resource": "global_atomic", "unit": "op", "amount": 1e6}]]}}
+    entry["roofmark"]["placement"]["flops_per_second"] = 1.5e12
+    row = next(line for line in run(save(result)).stdout.splitlines() if entry["name"] in line)
+    assert "1.50 Top/s" in row and "FLOP/s" not in row

@@ -11,6 +11,7 @@ namespace roofmark {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(RooflinePlot, TheRooflineHoldsThePointsAndTheRoofs) {
   auto records = placed_records();
@@ -28,6 +29,26 @@ TEST(RooflinePlot, WithoutARateOfTheMemoryThereIsNone) {
   Ceiling& dram = analysis.roofline.at(resource::dram);
   dram.first = dram.last = 0;
   EXPECT_EQ(roofline_plot(analysis.roofline, records, {}), "");
+}
+
+/// As that of one core beside a memory that all cores share.
+TEST(RooflinePlot, ARoofBelowAllResultsIsInIt) {
+  auto records = placed_records();
+  Record slow = ok_record("ceilings", "fma", {{{{resource::fp64_fma_one_core, 1e3}}}}, 1e-2);
+  slow.sets_ceiling = {resource::fp64_fma_one_core};
+  records.push_back(slow);
+  const Analysis analysis = analyze({}, records, {});
+  EXPECT_THAT(roofline_plot(analysis.roofline, records, {}), HasSubstr("fp64 FMA, one core"));
+}
+
+TEST(RooflinePlot, AtomicAdditionsAreNoRoof) {
+  auto records = placed_records();
+  Record atomic = ok_record("ceilings", "atomic_add", {{{{resource::global_atomic, 1e10}}}}, 1e-2);
+  atomic.sets_ceiling = {resource::global_atomic};
+  records.push_back(atomic);
+  const Analysis analysis = analyze({}, records, {});
+  ASSERT_TRUE(analysis.roofline.find(resource::global_atomic)->empirical());
+  EXPECT_THAT(roofline_plot(analysis.roofline, records, {}), Not(HasSubstr("atomic")));
 }
 
 TEST(RooflinePlot, NoTitleOfARoofIsCut) {
