@@ -101,6 +101,11 @@ def _statuses(record, ranks):
     return [record["status"] if rank in at_fault else "not_run" for rank in range(ranks)]
 
 
+def _throttled(found):
+    """The largest share of time of a reason that lowered the clock."""
+    return max(found["throttled_share"].values(), default=0.0) if "throttled_share" in found else None
+
+
 def _record_rows(entry, run, devices):
     """A record's rows: one per device that ran it by itself, or one of no device where the ranks communicate."""
     record = entry["roofmark"]
@@ -110,7 +115,7 @@ def _record_rows(entry, run, devices):
         "run": run, "case_name": entry["name"], "family": record["family"], "pass": record["pass"], "status": record["status"],
         "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": measured.get("clock_hz"),
         "power_watts": telemetry and telemetry.get("power_watts"),
-        "throttled": telemetry and max(telemetry["throttled_share"].values(), default=0.0),
+        "throttled": telemetry and _throttled(telemetry),
         **{key: placed.get(key) for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second",
                                             "bound_by")}}
     if "message" in record or "overlap" in record:
@@ -130,9 +135,9 @@ def _record_rows(entry, run, devices):
         if not own:  # other ranks have a result
             rows.append(without_times(device, record["rank_status"][device["rank"]] if "rank_status" in record else "failed"))
         elif own["median"]:
-            # The placement in the file is that of the slowest rank, at its clock.
+            # The placement in the file is that of the slowest rank, at its clock. The scatter of a rank's samples is not in it.
             faster = measured["median"] / own["median"]
-            conditions = {key: own.get(key) for key in ("clock_hz", "power_watts")}
+            conditions = {key: own.get(key) for key in ("cv", "clock_hz", "power_watts")} | {"throttled": _throttled(own)}
             rows.append(row | {"gpu": device["gpu"], "seconds": own["median"], **conditions} | {
                 key: row[key] * faster for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second")
                 if row[key] is not None} | ({} if own.get("clock_hz") == row["clock_hz"] else {"of_theoretical_clock": None}))

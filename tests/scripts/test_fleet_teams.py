@@ -160,6 +160,17 @@ def test_the_floor_of_a_rank_follows_its_clock(folder, tmp_path):
     assert judged(folder, tmp_path)[0] == {}
 
 
+def test_what_lowered_the_clock_of_one_rank_is_no_matter_of_the_others(folder, tmp_path):
+    made = team(hosts=1, per_host=3)
+    name, measured = made["benchmarks"][0]["name"], made["benchmarks"][0]["roofmark"]["measurement"]
+    measured["telemetry"] = {"seconds": 1.0, "throttled_share": {"power cap": 0.75}}  # of the slowest
+    for own, share in zip(measured["ranks"], ({"power cap": 0.75, "sync boost": 0.5}, {}, None)):
+        own |= {} if share is None else {"throttled_share": share}
+    put(folder, [made])
+    found = tables(folder, tmp_path).execute("SELECT gpu, throttled, cv FROM records WHERE case_name = ? ORDER BY gpu", [name]).fetchall()
+    assert found == [("GPU-0000", 0.75, None), ("GPU-0001", 0, None), ("GPU-0002", None, None)]
+
+
 def test_ranks_that_share_a_gpu_have_no_floor(folder, tmp_path):
     made = team({gpu: 4 for gpu in range(4)}, hosts=1, per_host=4, cases=PROBES)
     for member in made["team"]:
