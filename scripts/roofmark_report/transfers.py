@@ -21,6 +21,14 @@ def crosses(entry, links):
     return {demand["resource"] for phase in entry["roofmark"]["work"]["phases"] for demand in phase} <= set(links)
 
 
+def sizes_of(series, entries):
+    """What each of these cases of a series carries over its busiest link: where one GPU sends to several, more than the bytes of a flow."""
+    largest = series["largest"]
+    of_flow = plots.number(largest["case"].partition("/bytes:")[2].partition("/")[0])
+    flows = largest["bytes"] / of_flow if of_flow else 1
+    return [flows * float(entry["roofmark"]["shape"]["bytes"]) for entry in entries]
+
+
 def plot(result, entries):
     """Rate over size, one colour per way to transfer, with the line that each series was fitted to; a menu chooses the links. None
     where no entry belongs to a series."""
@@ -36,7 +44,7 @@ def plot(result, entries):
     groups = {}
     for series in drawn:
         groups.setdefault((ways(result, series), tuple(series["links"])), []).append(series)
-    sizes = [float(entry["roofmark"]["shape"]["bytes"]) for series in drawn for entry in members[series["series"]]]
+    sizes = [size for series in drawn for size in sizes_of(series, members[series["series"]])]
     x_range = plots.decades(sizes)
     span = [10**x_range[0], 10**x_range[1]]
     traces, owners = [], []
@@ -44,7 +52,7 @@ def plot(result, entries):
         made = plots.link_lines(result, span, links)
         for series in of_links:
             points = sorted(members[series["series"]], key=lambda entry: float(entry["roofmark"]["shape"]["bytes"]))
-            xs = [float(entry["roofmark"]["shape"]["bytes"]) for entry in points]
+            xs = sizes_of(series, points)
             name = ", ".join(series["how"])
             colour = plots.colour_of(name, manners)
             made.append(plots.records_trace(

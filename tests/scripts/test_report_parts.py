@@ -7,6 +7,7 @@ import re
 import make_result
 import pytest
 from conftest import ROOT, need
+from result_maker import MIB
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
@@ -230,6 +231,20 @@ def test_transfers_are_drawn_with_their_lines_under_the_ceilings_of_their_links(
     assert [row["Together / alone"] for row in rows] == ["", "", "0.930", "", ""] and rows[3]["How"] == "pageable, near, copy_engine, warm"
     assert rows[0]["Half at"] == "115 kB" and rows[0]["of theor."].startswith("87.") and rows[0]["Sizes"] == "14"
     assert 'id="transfers"' in report.page(h200, "0" * 64)
+
+
+def test_one_gpu_that_sends_to_three_is_drawn_by_what_its_link_carries(h200):
+    old = next(e for e in h200["benchmarks"] if e["name"] == h200["transfers"]["series"][0]["largest"]["case"])
+    shape = {"bytes": "1048576", "from": "0", "access": "on", "impl": "sm_write", "cache": "warm"}
+    name = "transfer/one_to_all/int8/" + "/".join(f"{key}:{value}" for key, value in shape.items())
+    seconds = old["roofmark"]["measurement"]["median"]
+    work = {"phases": [[{"resource": "peer_out", "unit": "B", "amount": 3.0 * MIB}, {"resource": "peer_in", "unit": "B", "amount": 1.0 * MIB}]]}
+    entry = old | {"name": name, "roofmark": old["roofmark"] | {"operation": "one_to_all", "shape": shape, "work": work}}
+    series = {"series": name.replace("/bytes:1048576", ""), "links": ["peer_in", "peer_out"], "how": ["one to all others"], "flows": 3, "largest": {
+        "case": name, "bytes": 3 * MIB, "bytes_per_second": 3 * MIB / seconds, "sum_bytes_per_second": 3 * MIB / seconds}}
+    figure = transfers.plot(h200 | {"transfers": {"series": [series], "contention": []}}, [entry])
+    [points] = [trace for trace in figure["data"] if trace.get("meta") == "records"]
+    assert points["x"] == [3 * MIB] and points["y"] == [pytest.approx(series["largest"]["bytes_per_second"])]
 
 
 def test_cold_and_warm_transfers_are_two_series(h200):
