@@ -181,13 +181,14 @@ def device_argument(*others):
     return parse
 
 
-def run(command, accepted=(0,)):
-    """The standard output of a command; raises CannotCompare with its last line if it ends with another status."""
+def run(command, accepted=(0,), despite=None):
+    """The standard output of a command; raises CannotCompare with its last line if it ends with another status, unless the output has the
+    pattern `despite`."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise CannotCompare(f"{command[0]}: {error.strerror}") from error
-    if done.returncode not in accepted:
+    if done.returncode not in accepted and not (despite and re.search(despite, done.stdout, re.MULTILINE)):
         said = (done.stderr.strip() or done.stdout.strip()).replace("\n  ", " ").splitlines()  # a wrapped message is one
         raise CannotCompare(f"{' '.join(command)} ended with status {done.returncode}" + (f": {said[-1]}" if said else ""))
     return done.stdout

@@ -45,13 +45,15 @@ def test_what_is_no_such_table_is_refused(text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """nccl-tests' folder, whose all_reduce_perf prints of `text` the lines of the size it is started with and all without size."""
+    """nccl-tests' folder, whose all_reduce_perf prints of `text` the lines of the size it is started with and all without size, and fails
+    where these say so."""
 
     def make(text=HEAD + SMALL + LARGE + FOOT, name="all_reduce_perf"):
         (tmp_path / "table").write_text(text, encoding="utf-8")
         executable(tmp_path / name, f"""#!/bin/bash
             echo "{name} $*" >>{tmp_path}/calls
             awk -v size="$2" '$1 !~ /^[0-9]+$/ || $1 == size' {tmp_path}/table
+            ! grep -q FAILED {tmp_path}/table
             """)
         return tmp_path
 
@@ -93,11 +95,20 @@ def test_a_difference_is_found(folder, tmp_path, change, verdicts):
     assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == verdicts
 
 
-def test_wrong_elements_are_no_success(folder, tmp_path):
-    text = HEAD + SMALL + LARGE.replace("20.97      0", "20.97      7") + FOOT
+@pytest.mark.parametrize("count", ["7", "1e+06", "1.04858e+06"])
+def test_wrong_elements_are_no_success(folder, tmp_path, count):
+    """nccl-tests prints their number by %g, and ends with an error."""
+    text = HEAD + SMALL + LARGE.replace("20.97      0", f"20.97  {count}") + FOOT.replace("0 OK", "1 FAILED")
     done = script(folder(text), roofmark_mpi(tmp_path, times(), impl="nccl"))
     assert done.returncode == 1
     assert "wrong elements at 2097152 bytes, out of place" in done.stderr
+    assert len(done.stdout.splitlines()) == 5
+
+
+def test_an_error_without_wrong_elements_is_told(folder, tmp_path):
+    done = script(folder(HEAD + SMALL + "node1: Test NCCL failure FAILED\n"), roofmark_mpi(tmp_path, times(), impl="nccl"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "ended with status 1: node1: Test NCCL failure FAILED" in done.stderr
 
 
 def test_a_size_that_one_of_them_lacks_is_named_and_no_success(folder, tmp_path):
