@@ -124,6 +124,26 @@ void set_at_clock(RuleReading& reading, std::optional<double> share) {
   }
 }
 
+/// The ceiling of the resource that binds.
+const Ceiling* bound_of(const Record& record, const Roofline& roofline) {
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.resource.id == record.placement->bound_by) return &ceiling;
+  }
+  return nullptr;
+}
+
+/// What a share that was reached in this time is of.
+std::string base_of(const Record& record, Quantity quantity, const Roofline& roofline, double seconds, double share) {
+  const Ceiling* bound = bound_of(record, roofline);
+  const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt;
+  if (!rate) return "";
+  const bool at_clock = quantity == Quantity::of_theoretical_clock && bound->resource.clock == ClockDomain::sm;
+  // Of work in several phases the share is that of their sum.
+  const double own = record.work.total(bound->resource) / seconds / share;
+  return fmt::format("{} ({}{})", format_rate(at_clock ? own : *rate, bound->resource.unit), bound->resource.title,
+                     at_clock ? ", at the observed clock" : "");
+}
+
 void read_share(RuleReading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
   const auto share = share_of(record, quantity, roofline);
   if (!share) {
@@ -141,18 +161,9 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
     if (!reading.value) return;
   }
   set_by_time(reading, record.measurement->summary, *share, true);
-  const Ceiling* bound = nullptr;
-  for (const Ceiling& ceiling : roofline.ceilings()) {
-    if (ceiling.resource.id == record.placement->bound_by) bound = &ceiling;
-  }
+  const Ceiling* bound = bound_of(record, roofline);
   if (bound && quantity == Quantity::of_empirical) widen(reading, bound->empirical_half_width().value_or(0));
-  if (const auto rate = bound ? ceiling_of(*bound, quantity) : std::nullopt) {
-    const bool at_clock = quantity == Quantity::of_theoretical_clock && bound->resource.clock != ClockDomain::none;
-    // Of work in several phases the share is that of their sum.
-    const double own = record.work.total(bound->resource) / record.measurement->summary.median / *share;
-    reading.base = fmt::format("{} ({}{})", format_rate(at_clock ? own : *rate, bound->resource.unit), bound->resource.title,
-                               at_clock ? ", at the observed clock" : "");
-  }
+  reading.base = base_of(record, quantity, roofline, record.measurement->summary.median, *share);
 }
 
 void read_rate(RuleReading& reading, const Record& record) {
@@ -268,7 +279,10 @@ RuleReading read_record(const Rule& rule, const Record& record, const Roofline& 
     const bool is_of_before = summary.interval_low && std::none_of(measured.ranks.begin(), measured.ranks.end(), has_interval);
     if (rule.quantity == Quantity::of_theoretical_clock) {
       set_at_clock(reading, place(record.work, roofline, own.median, measured.path, own.clock_hz).of_theoretical_clock);
-      if (reading.value) set_by_time(reading, own, *reading.value, true);
+      if (reading.value) {
+        set_by_time(reading, own, *reading.value, true);
+        reading.base = base_of(record, rule.quantity, roofline, own.median, *reading.value);
+      }
     }
     if (is_of_before) reading.lacks_interval = false;
   }

@@ -384,6 +384,21 @@ TEST(Acceptance, AShareAboveTheRoofAtTheObservedClockMeansADoubtfulClock) {
   EXPECT_THAT(low.explanation, HasSubstr("103.0 % of the roof at the observed clock: the clock is doubtful"));
 }
 
+/// The theoretical ceiling of DRAM is that of the memory's highest clock.
+TEST(Acceptance, AShareOfDramIsNotOfARoofAtTheObservedClock) {
+  const Profile profile =
+      profile_of("[rule.reading]\ncases = '^gemm/'\nquantity = 'of_theoretical_clock'\nleast = 0.8\nreason = 'r'\n");
+  std::vector<Record> records = {product(0.9)};
+  records[0].work.phases = {{{resource::dram, 0.9e12 * records[0].measurement->summary.median}}};
+  records[0].measurement->clock_hz = 1e9;
+  Evidence evidence = run("GPU-1", records);
+  Roofline theoretical;
+  theoretical.at(resource::dram).theoretical = 1e12;
+  evidence.analysis = analyze(theoretical, records, {});
+  evidence.records = records;
+  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "reading").expected, ">= 80.0 % of 1.00 TB/s (DRAM)");
+}
+
 TEST(Acceptance, TheVersionOfAVbiosIsHexadecimal) {
   const auto verdict = [](const std::string& least, const std::string& found) {
     Evidence evidence = run("GPU-1", {product(0.9)});
@@ -789,8 +804,11 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   record.measurement->ranks = {times_of_rank(seconds), times_of_rank(seconds)};
   record.measurement->ranks[0]->clock_hz = 2e9;
   record.measurement->ranks[1]->clock_hz = 1e9;
-  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-1").verdict, Verdict::fail);
-  EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-2").verdict, Verdict::pass);
+  const Judgement judgement = judge(profile, {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "clocked", "GPU-1").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "clocked", "GPU-1").expected, ">= 80.0 % of 1.00 TFLOP/s (bf16 tensor, at the observed clock)");
+  EXPECT_EQ(check_of(judgement, "clocked", "GPU-2").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "clocked", "GPU-2").expected, ">= 80.0 % of 500 GFLOP/s (bf16 tensor, at the observed clock)");
   record.measurement->ranks[1]->clock_hz.reset();
   EXPECT_EQ(check_of(judge(profile, {evidence}, {}), "clocked", "GPU-2").verdict, Verdict::not_measured);
 }
