@@ -32,12 +32,12 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
     if (record.status != Status::ok) continue;
     const Measurement& measurement = *record.measurement;
     const double seconds = measurement.summary.median;
+    const auto clock_hz = measurement.slowest_clock_hz();
     // A copy is no kernel: the roof of their launches says nothing of it. Nor of what is no work, which may be many launches.
-    const bool is_work = !record.work.phases.empty();
-    const bool launches = measurement.timed == Timed::device && is_work && !record.transfer;
+    const bool launches = measurement.timed == Timed::device && !record.work.phases.empty() && !record.transfer;
     const auto path = launches ? std::optional(measurement.path) : std::nullopt;
-    record.placement = place(record.work, roofline, seconds, path, measurement.clock_hz);
-    for (const Excess& excess : above_theoretical(record.work, roofline, seconds, measurement.clock_hz)) {
+    record.placement = place(record.work, roofline, seconds, path, clock_hz);
+    for (const Excess& excess : above_theoretical(record.work, roofline, seconds, clock_hz)) {
       Ceiling& ceiling = roofline.at(excess.resource);
       ceiling.doubtful = true;
       const Unit unit = excess.resource.unit;
@@ -47,7 +47,7 @@ void place_records(std::vector<Record>& records, Roofline& roofline, std::vector
                                       "a count, a clock or a table is wrong",
                                       excess.resource.title, format_rate(excess.rate, unit), excess.rate / excess.ceiling,
                                       format_rate(excess.ceiling, unit), ceiling.theoretical_source,
-                                      boosted ? ", at the observed " + format_clock(*measurement.clock_hz) : ""),
+                                      boosted ? ", at the observed " + format_clock(*clock_hz) : ""),
                           record.name(), excess.rate / excess.ceiling,
                           fmt::format("{} exceeds its theoretical ceiling {:.3g} times", excess.resource.title,
                                       excess.rate / excess.ceiling)});

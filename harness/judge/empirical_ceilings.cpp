@@ -17,15 +17,6 @@ double rate_of(const Record& record) {
   return record.work.total(record.sets_ceiling->resource) / record.measurement->summary.median;
 }
 
-/// The clock of the device whose time counts: of a team the slowest rank's.
-std::optional<double> clock_of(const Measurement& measurement) {
-  const RankTimes* slowest = nullptr;
-  for (const auto& rank : measurement.ranks) {
-    if (rank && (!slowest || rank->median > slowest->median)) slowest = &*rank;
-  }
-  return slowest && slowest->clock_hz ? slowest->clock_hz : measurement.clock_hz;
-}
-
 /// What one pass found of a ceiling.
 struct Found {
   std::optional<double>& rate;
@@ -43,7 +34,7 @@ struct Found {
     if (summary.interval_low && summary.interval_high) {
       half_width = (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
     }
-    if (counts_cycles) clock_hz = clock_of(*probe.measurement);
+    if (counts_cycles) clock_hz = probe.measurement->slowest_clock_hz();
     by_library = probe.sets_ceiling->by == SetsCeiling::By::library;
   }
 };

@@ -10,4 +10,12 @@ std::optional<double> Block::clock_hz() const {
   return last_clock_hz ? last_clock_hz : first_clock_hz;
 }
 
+std::optional<double> Measurement::slowest_clock_hz() const {
+  const RankTimes* slowest = nullptr;
+  for (const auto& rank : ranks) {
+    if (rank && (!slowest || rank->median > slowest->median)) slowest = &*rank;
+  }
+  return slowest && slowest->clock_hz ? slowest->clock_hz : clock_hz;
+}
+
 }  // namespace roofmark

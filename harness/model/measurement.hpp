@@ -99,6 +99,9 @@ struct Measurement {
   /// In a file of several devices, whose samples, blocks and telemetry these are; other devices have other clocks. Absent of
   /// one device.
   std::optional<int> of_rank;
+
+  /// The clock of the device whose time counts: of a team the slowest rank's.
+  std::optional<double> slowest_clock_hz() const;
 };
 
 struct Fingerprint {

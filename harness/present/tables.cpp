@@ -101,7 +101,7 @@ Row values_of(const Record& record) {
           placement.bound_by.empty() ? "-" : placement.bound_by,
           format_share(placement.of_theoretical_clock),
           placement.intensity ? format_intensity(*placement.intensity) : "-",
-          clock_or_dash(measurement.clock_hz)};
+          clock_or_dash(measurement.slowest_clock_hz())};
 }
 
 /// "launch kernel:empty until:return", of the name of a case or of a series of cases.

@@ -18,7 +18,7 @@ import orjson
 
 from . import evidence, verdict
 from .program import BAD_INPUT, Problem
-from .result import LARGEST, SMALLEST, check_sum, without_merged
+from .result import LARGEST, SMALLEST, check_sum, observed_clock, without_merged
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
 TABLES = {
@@ -113,7 +113,7 @@ def _record_rows(entry, run, devices):
     telemetry = measured.get("telemetry")
     row = {
         "run": run, "case_name": entry["name"], "family": record["family"], "pass": record["pass"], "status": record["status"],
-        "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": measured.get("clock_hz"),
+        "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": observed_clock(measured),
         "power_watts": telemetry and telemetry.get("power_watts"),
         "throttled": telemetry and _throttled(telemetry),
         **{key: placed.get(key) for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second",

@@ -7,6 +7,7 @@ import math
 import re
 
 from . import units
+from .result import observed_clock
 
 # Okabe and Ito's colours, safe for colour-blind readers, the orange and the sky blue darkened to a contrast of 3 with white; then some of
 # Tableau's.
@@ -76,12 +77,12 @@ def hover(entry):
     measurement, placement = record["measurement"], record["placement"]
     path = "/".join(record[key] for key in ("family", "operation", "type") if key in record)
     keys = "/".join(f"{key}:{value}" for key, value in record["shape"].items())
-    lines = [f"<b>{text(path)}</b>", text(keys)]
+    lines, clock = [f"<b>{text(path)}</b>", text(keys)], observed_clock(measurement)
     rates = [units.rate(placement.get("flops_per_second"), units.operation(record)),
              units.rate(placement.get("bytes_per_second"), "B")]
     lines.append("median " + ", ".join(part for part in [units.seconds(measurement["median"]), *rates] if part))
     if accesses := sum(d["amount"] for phase in record["work"]["phases"] for d in phase if d["unit"] == "access"):
-        cycles = f", {measurement['median'] / accesses * measurement['clock_hz']:.1f} cycles" if "clock_hz" in measurement else ""
+        cycles = f", {measurement['median'] / accesses * clock:.1f} cycles" if clock else ""
         lines.append(f"{units.seconds(measurement['median'] / accesses)} per access{cycles}")
     if background := measurement.get("background"):
         lines.append(f"beside {units.rate(background['per_second'], 'B')} of {text(background['resource'])}")
@@ -92,8 +93,8 @@ def hover(entry):
         lines.append(f"{units.intensity(placement['intensity'])} FLOP/B")
     if "of_empirical" in placement:
         lines.append(f"{units.share(placement['of_empirical'])} of the measured roof, bound by {text(placement.get('bound_by', '?'))}")
-    if "clock_hz" in measurement:
-        lines.append(f"at {units.clock(measurement['clock_hz'])}")
+    if clock:
+        lines.append(f"at {units.clock(clock)}")
     return "<br>".join(line for line in lines if line)
 
 

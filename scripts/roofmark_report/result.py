@@ -170,6 +170,12 @@ def _check_records(result):
             raise ValueError(f"case {_cut(entry['name'])}: its sample lists differ in length")
 
 
+def observed_clock(measured):
+    """The clock of the device whose time counts, of a team the slowest rank's; None if unknown."""
+    slowest = max(filter(None, measured.get("ranks", [])), key=lambda times: times["median"], default={})
+    return slowest.get("clock_hz", measured.get("clock_hz"))
+
+
 def counts(result):
     """The number of cases by status. A ceiling, which is measured twice, is one case, of the worse status."""
     cases = {}

@@ -5,6 +5,7 @@
 from . import plots, transfers, units
 from .communication import bandwidth, is_collective
 from .family_plots import rate_of
+from .result import observed_clock
 from .tables import DRIFT, quantity, table
 
 LINES = 12
@@ -57,7 +58,7 @@ def case_row(what, entry, ceilings, findings):
     return [(what, what, entry["name"]), quantity(rate, units.rate, unit),
             (f"{units.rate(rate / share, unit)} ({ceiling})", rate / share, ""), quantity(share, units.share),
             quantity(of_datasheet(record, ceilings), units.share),
-            quantity(record["measurement"].get("clock_hz"), units.clock), case_health(entry, findings), (entry["name"], entry["name"], "")]
+            quantity(observed_clock(record["measurement"]), units.clock), case_health(entry, findings), (entry["name"], entry["name"], "")]
 
 
 def ceiling_row(ceiling, by_name, findings):
@@ -66,7 +67,7 @@ def ceiling_row(ceiling, by_name, findings):
         return None
     key = "theoretical" if "theoretical" in ceiling else None
     probe = max((ceiling.get("first", 0), ceiling.get("first_by", "")), (ceiling.get("last", 0), ceiling.get("last_by", "")))[1]
-    clock = by_name.get(probe, {}).get("measurement", {}).get("clock_hz")
+    clock = observed_clock(by_name.get(probe, {}).get("measurement", {}))
     return [(ceiling["title"], ceiling["title"], ""), quantity(ceiling["empirical"], units.rate, ceiling["unit"]),
             (f"{units.rate(ceiling[key], ceiling['unit'])} ({key})", ceiling[key], "") if key else ("unknown", "", ""),
             quantity(ceiling["empirical"] / ceiling[key] if key else None, units.share),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import units
 from .communication import bandwidth
 from .program import Parser, printable
-from .result import STATUSES, files_of, key_of, load
+from .result import STATUSES, files_of, key_of, load, observed_clock
 from .tables import error_of_allowed, last_check
 
 
@@ -60,7 +60,7 @@ COLUMNS = {
     "of_roof": _part("placement", "of_empirical", "minimum time on the ceilings measured in the run / median", units.share),
     "of_theor": _part("placement", "of_theoretical_clock", "the same with the theoretical ceilings at the observed clock", units.share),
     "of_theor_highest": _part("placement", "of_theoretical", "the same at the highest clock", units.share),
-    "clock": _part("measurement", "clock_hz", "observed SM (core) clock in hertz", units.clock),
+    "clock": Column("observed SM (core) clock in hertz", lambda record: observed_clock(record.get("measurement", {})), lambda value, _: units.clock(value)),
     "watts": Column("mean power during the measurement", lambda record: record.get("measurement", {}).get("telemetry", {}).get("power_watts"),
                     lambda value, _: units.watts(value)),
     "error": Column("largest error found / error that rounding allows; 0: exact", lambda record: error_of_allowed(last_check(record)),

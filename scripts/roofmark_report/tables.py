@@ -5,6 +5,7 @@
 import math
 
 from . import plots, units
+from .result import observed_clock
 
 DRIFT = 0.02  # above it, a drift that the clock does not explain is a finding
 
@@ -148,7 +149,7 @@ def per_access(record):
     if len(demands) != 1 or demands[0]["unit"] != "access":
         return ("", "", ""), ("", "", "")
     seconds = measured["median"] / demands[0]["amount"]
-    return quantity(seconds, units.seconds), quantity(seconds * measured["clock_hz"] if "clock_hz" in measured else None, lambda cycles: f"{cycles:.1f}")
+    return quantity(seconds, units.seconds), quantity(seconds * clock if (clock := observed_clock(measured)) else None, lambda cycles: f"{cycles:.1f}")
 
 
 def rate_of(record):
@@ -187,7 +188,7 @@ def family_table(family, entries, titles):
             quantity(p.get("intensity"), units.intensity),
             (bound or "", bound or "", titles.get(bound, "")), quantity(p.get("of_empirical"), units.share),
             quantity(p.get("of_theoretical"), units.share), quantity(p.get("of_theoretical_clock"), units.share),
-            quantity(m.get("clock_hz"), units.clock), checked(record),
+            quantity(observed_clock(m), units.clock), checked(record),
             ("".join("†‡*"[i] for i in range(3) if (throttled, not m["settled"], m["stopped_by"] == "budget")[i]), len(marks),
              "; ".join(marks))])
     return table(f"family-{family}", [

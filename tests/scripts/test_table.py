@@ -106,6 +106,13 @@ def test_collectives_have_their_bandwidths(cluster, save):
     assert float(row["busbw"]) == pytest.approx(1.875 * float(row["algbw"]))
 
 
+@pytest.mark.parametrize("ranks, clock", [
+    ([], 2e9), ([{"median": 1, "clock_hz": 2e9}, {"median": 2, "clock_hz": 1.6e9}, None], 1.6e9), ([{"median": 1, "clock_hz": 2e9}, {"median": 2}], 2e9)])
+def test_the_clock_of_a_team_is_that_of_its_slowest_rank(ranks, clock):
+    """As the share of the theoretical roof beside it, whose time is that rank's."""
+    assert table.COLUMNS["clock"].of({"measurement": {"clock_hz": 2e9, "ranks": ranks}}) == clock
+
+
 def test_every_column_is_documented():
     said = run("--help").stdout
     page = (ROOT / "docs" / "reading-a-report.md").read_text(encoding="utf-8")

@@ -122,6 +122,16 @@ TEST(HealthyMachines, ACardThatBoostsBeyondItsRatedClock) {
   EXPECT_THAT(judge(theoretical_roofline(card), record).kinds(), ElementsAre(FindingKind::clock));
 }
 
+// The time is the slowest rank's, and the clock of the record is that of the rank that wrote it.
+TEST(HealthyMachines, RanksWithDifferentClocks) {
+  const DeviceInfo device = gpu("NVIDIA H200", 90, 132, 1980e6, 1980e6);
+  Record record = at_clock(device, resource::fp32_fma, 1900e6, 0.99);
+  const double slowest = record.measurement->summary.median;
+  record.measurement->clock_hz = 1980e6;
+  record.measurement->ranks = {RankTimes{0.96 * slowest, slowest, {}, {}, 1980e6}, RankTimes{slowest, slowest, {}, {}, 1900e6}, {}};
+  EXPECT_NEAR(*judge(theoretical_roofline(device), record).record.placement->of_theoretical_clock, 0.99, 1e-9);
+}
+
 // Without NVML the rated clock is the highest one known, until the card is seen at another.
 TEST(HealthyMachines, ACardThatBoostsBeyondTheHighestClockKnown) {
   const DeviceInfo card = gpu("NVIDIA GeForce RTX 4090", 89, 128, 2520e6, 2520e6);
