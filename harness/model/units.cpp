@@ -46,9 +46,9 @@ std::string format_amount(double amount, Unit unit, int digits) {
   // A prefix does not run into a word: 450 k launches.
   switch (unit) {
     case Unit::access:
-      return scaled(amount, " accesses", digits);
+      return scaled(amount, amount == 1 ? " access" : " accesses", digits);
     case Unit::launch:
-      return scaled(amount, " launches", digits);
+      return scaled(amount, amount == 1 ? " launch" : " launches", digits);
     default:
       return scaled(amount, name(unit), digits);
   }

@@ -213,7 +213,11 @@ def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
     assert "NOT ACCEPTED" not in done.stdout  # half of the ceiling is enough for the profile
     done = job("slower", (3, 3, 3))
     assert done.returncode == 1 and "NOT ACCEPTED" in done.stdout
-    assert job("failed", status=3).returncode == 3
+    for status in (1, 3):
+        assert job(f"failed{status}", status=status).returncode == status
+        assert (place / f"failed{status}" / "junit.xml").exists(), "what was measured is judged"
+    assert job("slower and failed", (3, 3, 3), status=3).returncode == 1
+    assert job("usage", status=2).returncode == 2
 
 
 @pytest.mark.parametrize("name", ["accept_node", "accept_rack", "ci_job"])

@@ -14,6 +14,8 @@ TEST(Units, ThreeDigitsAndAPrefix) {
   EXPECT_EQ(format_rate(1.979e15, Unit::op), "1.98 Pop/s");
   EXPECT_EQ(format_rate(450e3, Unit::launch), "450 k launches/s");
   EXPECT_EQ(format_rate(450, Unit::launch), "450 launches/s");
+  EXPECT_EQ(format_amount(1, Unit::launch), "1 launch");
+  EXPECT_EQ(format_amount(1, Unit::access), "1 access");
   EXPECT_EQ(format_amount(1, Unit::byte), "1 B");
   EXPECT_EQ(format_rate(4.131e12, Unit::byte), "4.13 TB/s");
   EXPECT_EQ(format_rate(999.6e9, Unit::byte), "1.00 TB/s");
