@@ -107,7 +107,7 @@ std::string suite_times() {
   return "Suites:\n" + of_suites("", [](const Suite& suite) {
            const std::string time =
                suite.limit ? fmt::format("at most {:g} s ({:g} s on a CPU): ", suite.limit->gpu, suite.limit->cpu) : "";
-           return fmt::format("  {:<9}  {}{}{}\n", suite.name, time, suite.total_seconds ? "--seconds in all: " : "",
+           return fmt::format("  {:<9}  {}{}{}\n", suite.name, time, suite.total_seconds ? "--seconds of load: " : "",
                               suite.help);
          });
 }
@@ -181,8 +181,11 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->check(between(0.001, kMostCaseSeconds))
       ->default_str(case_seconds());
   command
-      .add_option("--seconds", options.selection.seconds,
-                  fmt::format("total duration of the suite {}, 1 to {:.0f}", suites_with_a_duration(), kMostTotalSeconds))
+      .add_option(
+          "--seconds", options.selection.seconds,
+          fmt::format(
+              "total duration of the loads of the suite {}, 1 to {:.0f}; filling and checking their memory comes on top",
+              suites_with_a_duration(), kMostTotalSeconds))
       ->type_name("SECONDS")
       ->check(between(1, kMostTotalSeconds))
       ->default_str(of_suites(

@@ -18,6 +18,9 @@ namespace roofmark {
 
 namespace {
 
+// Evicting the caches costs little beside a launch of this length.
+constexpr double kFlushFromSeconds = 100e-6;
+
 /// Google Benchmark prints nothing: the loop keeps the samples, and records are presented elsewhere.
 class SilentReporter final : public benchmark::BenchmarkReporter {
  public:
@@ -26,6 +29,55 @@ class SilentReporter final : public benchmark::BenchmarkReporter {
 };
 
 }  // namespace
+
+double CaseRun::settle_launches() {
+  const Launch launch = [this](Stream stream, int slot) { prepared_->launch(stream, slot); };
+  const int given = by_host() || (lasts() && prepared_->needs_reset()) ? 1 : case_.protocol.launches;
+  plan_.path = case_.protocol.issue;
+  if (prepared_->needs_reset()) {
+    plan_.restore = [this](int slot) {
+      tell_stage();
+      prepared_->reset(slot);
+    };
+  }
+  plan_.launches = std::max(given, 1);
+  if (prepared_->begins_evicted()) {
+    BatchPlan evicting = plan_;
+    evicting.flush_before = true;
+    run_.device.batch(evicting, launch)->run();
+  }
+  const auto run = [this] {
+    tell_stage();
+    return batch_->run();
+  };
+  batch_ = run_.device.batch(plan_, launch);
+  run();
+  Timing last = run();
+  double seconds = last.seconds / plan_.launches;
+  // The first launches pay for loading and for idle clocks, so the count settles in two rounds.
+  for (int round = 0; round < 2 && !given; ++round) {
+    const double slowest = run_.team.max({seconds}).front();
+    const bool as_graphs = run_.team.max({batch_->path() == Issue::graph ? 0.0 : 1.0}).front() == 0;
+    const int launches = launches_per_sample(slowest, run_.settings.effort, as_graphs ? plan_.slots : 0);
+    if (launches != plan_.launches) {
+      plan_.launches = launches;
+      batch_ = run_.device.batch(plan_, launch);
+      run();
+    }
+    last = run();
+    seconds = last.seconds / plan_.launches;
+  }
+  last_slot_ = last.last_slot;
+  Measurement& measurement = *record_.measurement;
+  // Evicting the device's caches leaves those of its host as they are.
+  if (run_.team.decide(measurement.cache_by == "partly" && case_.host_slot_bytes == 0 && seconds >= kFlushFromSeconds)) {
+    plan_.flush_before = true;
+    plan_.launches = 1;
+    measurement.cache_by = "flush";
+    batch_ = run_.device.batch(plan_, launch);
+  }
+  return seconds;
+}
 
 CaseRun::Windows CaseRun::run_windows(double window_seconds, double end, const std::function<void()>& after_first) {
   const auto& clock = run_.settings.clock;

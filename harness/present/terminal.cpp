@@ -20,6 +20,9 @@ namespace roofmark {
 
 namespace {
 
+constexpr double kEverySeconds = 10;  // a line of a long case in a log
+constexpr std::size_t kFewCases = 5;  // too few to say from them how long the others take
+
 std::optional<int> known_columns(int file) {
   winsize size{};
   if (::isatty(file) && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -48,24 +51,35 @@ TerminalStyle terminal_style(std::FILE* stream) {
 
 void say(const std::string& program, const std::string& text) { std::fputs(message(program, text).c_str(), stderr); }
 
-Progress::Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases)
-    : program_(std::move(program)), style_(style), quiet_(quiet), cases_(cases), started_(steady_seconds()) {}
+Progress::Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases, std::function<double()> clock)
+    : program_(std::move(program)), style_(style), quiet_(quiet), cases_(cases), clock_(std::move(clock)), started_(clock_()) {}
 
 Progress::~Progress() { clear(); }
 
+bool Progress::is_due(double now, double since) const {
+  return !quiet_ && (style_.interactive || now - std::max(last_line_, since) >= kEverySeconds);
+}
+
 void Progress::show(const std::string& case_name, std::string_view stage) {
-  if (quiet_ || !style_.interactive) return;
-  const double elapsed = steady_seconds() - started_;
-  const std::string left =
-      done_ ? format_duration(elapsed / double(done_) * double(cases_ - done_)) + " left" : std::string("starting");
-  show_line(fmt::format("[{}/{}] {}  {}  {}", done_ + 1, cases_, left, stage, case_name));
+  const double now = clock_();
+  const std::string of_case = fmt::format("{} {}", stage, case_name);
+  if (of_case != std::exchange(stage_, of_case)) stage_since_ = now;
+  if (!is_due(now, stage_since_)) return;
+  last_line_ = now;
+  std::string text = fmt::format("[{}/{}] ", done_ + 1, cases_);
+  if (done_ >= kFewCases) {
+    text += format_duration((now - started_) / double(done_) * double(cases_ - done_)) + " left  ";
+  }
+  text += stage;
+  if (now - stage_since_ >= kEverySeconds) text += " for " + format_duration(now - stage_since_);
+  show_line(text + "  " + case_name);
 }
 
 void Progress::show(const std::string& case_name, const Course& course) {
-  constexpr double kEverySeconds = 10;
-  const double now = steady_seconds();
-  if (quiet_ || (!style_.interactive && now - std::max(last_course_, started_) < kEverySeconds)) return;
-  last_course_ = now;
+  const double now = clock_();
+  stage_since_ = now;
+  if (!is_due(now, started_)) return;
+  last_line_ = now;
   std::string text = fmt::format("[{}/{}] {:.0f} of {:.0f} s  {}", done_ + 1, cases_, course.seconds, course.of_seconds,
                                  format_rate(course.rate, course.unit));
   if (const auto hz = course.state.sm_clock_hz) text += "  " + format_clock(*hz);

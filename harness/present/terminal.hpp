@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
 
+#include "harness/machine/steady_seconds.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
@@ -27,30 +29,37 @@ TerminalStyle terminal_style(std::FILE* stream);
 void say(const std::string& program, const std::string& text);
 
 /// One line that says what is being measured, how far the run is and how long it will take, or how a load that lasts goes;
-/// rewritten on a terminal, one line per case elsewhere, which begins with the program's name. Writes to stderr.
+/// rewritten on a terminal, one line per case elsewhere, and every 10 s of a long one, which begins with the program's name.
+/// Writes to stderr.
 class Progress {
  public:
-  Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases);
+  Progress(std::string program, TerminalStyle style, bool quiet, std::size_t cases,
+           std::function<double()> clock = steady_seconds);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Both: on a terminal at once, elsewhere a line every 10 s.
   void show(const std::string& case_name, std::string_view stage);
-  /// On a terminal at once, elsewhere a line every 10 s.
   void show(const std::string& case_name, const Course& course);
   void done(const Record& record);
   void clear();
 
  private:
   void put(const std::string& text) const;
+  /// Whether a line that is not the end of a case is due.
+  bool is_due(double now, double since) const;
   void show_line(std::string line);
 
   std::string program_;
   TerminalStyle style_;
   bool quiet_;
   std::size_t cases_, done_ = 0;
+  std::function<double()> clock_;
   double started_;
-  double last_course_ = 0;  ///< when it was printed
+  std::string stage_;       ///< with its case
+  double stage_since_ = 0;  ///< begin of the stage, or the last course in it
+  double last_line_ = 0;    ///< when one was printed
   bool shown_ = false;
   std::string last_reason_;  ///< why the last case was not run; only the first case per reason is printed
 };

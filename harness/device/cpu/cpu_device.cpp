@@ -126,8 +126,8 @@ class CpuDevice : public Device {
   void to_device(void* device, const void* host, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(device, host, bytes);
   }
-  void zero(void* data, std::size_t bytes) override { cpu::set_bytes(data, 0, bytes); }
-  void poison(void* data, std::size_t bytes) override { cpu::set_bytes(data, 0xFF, bytes); }
+  void zero(void* data, std::size_t bytes) override { set_bytes(data, 0, bytes); }
+  void poison(void* data, std::size_t bytes) override { set_bytes(data, 0xFF, bytes); }
 
   void fill(void* data, DataType type, std::size_t count, const Fill& fill) override { cpu::fill(data, type, count, fill); }
   void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) override { cpu::fill(data, layout, fill); }
@@ -174,6 +174,10 @@ class CpuDevice : public Device {
   std::unique_ptr<TelemetrySource> telemetry_source() override { return std::make_unique<cpu::CpuTelemetry>(kRoot, cores_); }
 
  private:
+  void set_bytes(void* data, unsigned char value, std::size_t bytes) const {
+    cpu::set_bytes(data, value, bytes, [this] { progressed(); });
+  }
+
   /// An addition that waits for the one before takes one clock on every core of the last decades. The operand is no constant,
   /// which some cores would fold while renaming, and the empty asm keeps the compiler from folding the chain.
   static double additions_per_second() {

@@ -58,16 +58,23 @@ void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) {
   });
 }
 
-void set_bytes(void* data, unsigned char value, std::size_t bytes) {
-  constexpr std::size_t kPage = 4096;
+void set_bytes(void* data, unsigned char value, std::size_t bytes, const std::function<void()>& between_parts) {
+  constexpr std::size_t kPage = 4096, kPart = std::size_t{1} << 26;
   auto* to = static_cast<unsigned char*>(data);
-#pragma omp parallel
-  {
-    const auto threads = static_cast<std::size_t>(omp_get_num_threads());
-    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-    const std::size_t share = ((bytes + threads - 1) / threads + kPage - 1) / kPage * kPage;
-    const std::size_t begin = std::min(bytes, thread * share), end = std::min(bytes, begin + share);
-    std::memset(to + begin, value, end - begin);
+  bool more = true;
+  for (std::size_t done = 0; more; done += kPart) {
+    if (done > 0 && between_parts) between_parts();
+    more = false;
+#pragma omp parallel reduction(|| : more)
+    {
+      const auto threads = static_cast<std::size_t>(omp_get_num_threads());
+      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      const std::size_t share = ((bytes + threads - 1) / threads + kPage - 1) / kPage * kPage;
+      const std::size_t share_end = std::min(bytes, (thread + 1) * share);
+      const std::size_t begin = std::min(share_end, thread * share + done), end = std::min(share_end, begin + kPart);
+      std::memset(to + begin, value, end - begin);
+      more = end < share_end;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "harness/judge/analysis.hpp"
 #include "harness/measure/runner.hpp"
@@ -106,6 +107,18 @@ TEST_F(Duration, WhatABatchNeedsBesideItsLaunchesDoesNotMakeItLonger) {
   ASSERT_EQ(record.status, Status::ok) << record.reason;
   const std::vector<Block>& blocks = record.measurement->blocks;
   EXPECT_NEAR(blocks.back().span.second - blocks.front().span.first, 22, 3);
+}
+
+// The watch ends a run that tells nothing for two minutes.
+TEST_F(Duration, LaunchesOfAMinuteAreNoHang) {
+  device.seconds = [](int) { return 60; };
+  double last = device.now, longest = 0;
+  const auto told = [&] { longest = std::max(longest, device.now - std::exchange(last, device.now)); };
+  SoloTeam stepping(nullptr, told);
+  Runner runner(device, stepping, settings_for(device));
+  runner.on_stage([&](const std::string&, std::string_view) { told(); });
+  ASSERT_EQ(runner.run({{make_case(300)}, {}}, 1).front().status, Status::ok);
+  EXPECT_LT(longest, 100) << "one launch at a time";
 }
 
 TEST_F(Duration, SaysHowItGoes) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/measure/settings.hpp"
+#include "harness/model/measurement.hpp"
 
 namespace roofmark {
 namespace {
@@ -34,6 +35,41 @@ TEST(Progress, ALoadThatLastsSaysHowItGoes) {
 TEST(Progress, ALogHasALineEveryTenSecondsAndQuietNone) {
   EXPECT_THAT(shown({.interactive = false}, false), IsEmpty()) << "it began just now";
   EXPECT_THAT(shown({.interactive = true}, true), IsEmpty());
+}
+
+/// What is shown of one case that fills memory, at these seconds after the start; `done` cases of 20 came before it.
+std::string shown_at(const std::vector<double>& seconds, TerminalStyle style, std::size_t done = 0) {
+  double now = 0;
+  testing::internal::CaptureStderr();
+  {
+    Progress progress("roofmark", style, false, 20, [&now] { return now; });
+    for (std::size_t i = 0; i < done; ++i) {
+      Record before;
+      before.status = Status::unsupported;
+      progress.done(before);
+    }
+    for (const double at : seconds) {
+      now = at;
+      progress.show("sustained/triad", "preparing");
+    }
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Progress, ALongStageSaysHowLongItHasLasted) {
+  EXPECT_EQ(shown_at({1, 5, 11, 12, 20, 21, 30}, {.interactive = false}),
+            "roofmark: [1/20] preparing for 10 s  sustained/triad\n"
+            "roofmark: [1/20] preparing for 20 s  sustained/triad\n");
+  EXPECT_EQ(shown_at({1, 5, 25}, {.interactive = true}),
+            "\r\033[K[1/20] preparing  sustained/triad"
+            "\r\033[K[1/20] preparing  sustained/triad"
+            "\r\033[K[1/20] preparing for 24 s  sustained/triad"
+            "\r\033[K");
+}
+
+TEST(Progress, FewCasesDoNotSayHowLongTheOthersTake) {
+  EXPECT_THAT(shown_at({8}, {.interactive = true}, 4), HasSubstr("[5/20] preparing"));
+  EXPECT_THAT(shown_at({8}, {.interactive = true}, 5), HasSubstr("[6/20] 24 s left  preparing"));
 }
 
 }  // namespace
