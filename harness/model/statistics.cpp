@@ -104,12 +104,13 @@ Summary summarize(const std::vector<Sample>& samples) {
   if (seconds.size() >= 100) summary.p99 = percentile(seconds, 99);
   summary.cv = coefficient_of_variation(seconds);
 
-  std::vector<double> medians;
-  for (const auto& [block, value] : block_medians(samples)) medians.push_back(value);
-  if (medians.size() >= 2) {
-    const double half = half_interval(medians);
-    summary.interval_low = summary.median - half;
-    summary.interval_high = summary.median + half;
+  std::vector<double> logs;
+  for (const auto& [block, value] : block_medians(samples)) logs.push_back(std::log(value));
+  // Not where the clock stood still during a block.
+  if (logs.size() >= 2 && std::all_of(logs.begin(), logs.end(), [](double log) { return std::isfinite(log); })) {
+    const double factor = std::exp(half_interval(logs));
+    summary.interval_low = summary.median / factor;
+    summary.interval_high = summary.median * factor;
   }
   return summary;
 }

@@ -29,9 +29,11 @@ std::optional<double> coefficient_of_variation(const std::vector<double>& values
 /// Two-sided 95 % quantile of Student's t: 2.5 % of all draws exceed it. Degrees of freedom from 1; within 2e-4.
 double student_t_95(int degrees_of_freedom);
 
-/// The statistics of all samples given. The interval is median +- t s / sqrt(B), with s the standard deviation of the B blocks'
-/// medians and t Student's quantile with B - 1 degrees of freedom. Samples of one block share clock, temperature and
-/// neighbours: their own spread would promise an interval that the next block breaks. Absent with one block.
+/// The statistics of all samples given. The interval is the median times and over exp(t s / sqrt(B)), with s the standard
+/// deviation of the logarithms of the B blocks' medians and t Student's quantile with B - 1 degrees of freedom: a time stays
+/// above 0, and the interval of a rate is the inverse of the time's. Samples of one block share clock, temperature and
+/// neighbours: their own spread would promise an interval that the next block breaks. Absent with one block, and where a
+/// block's median is not above 0.
 Summary summarize(const std::vector<Sample>& samples);
 
 /// The number of samples for which summarize() gives an interval of about +- relative_half_width of the median:

@@ -105,11 +105,12 @@ TEST(Summarize, RefusesNothingAndWhatIsNotFinite) {
 }
 
 TEST(Summarize, TakesTheIntervalFromTheBlocks) {
-  // Within a block no spread at all; between the blocks' medians 1, 2, 3 the deviation is 1, and t for 2 degrees is 4.3027.
-  const Summary summary = summarize(samples({{1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}}));
+  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees is 4.3027.
+  const Summary summary = summarize(samples({{1, 1, 1, 1}, {2, 2, 2, 2}, {4, 4, 4, 4}}));
+  const double factor = std::pow(2, 4.3027 / std::sqrt(3));
   EXPECT_EQ(summary.median, 2);
-  EXPECT_NEAR(*summary.interval_low, 2 - 4.3027 / std::sqrt(3), 1e-9);
-  EXPECT_NEAR(*summary.interval_high, 2 + 4.3027 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(*summary.interval_low, 2 / factor, 1e-9) << "above 0, although the blocks differ by more than the median";
+  EXPECT_NEAR(*summary.interval_high, 2 * factor, 1e-9);
 
   const Summary same = summarize(samples({{1, 9, 5}, {9, 5, 1}}));
   EXPECT_EQ(same.interval_low, 5);
@@ -120,8 +121,17 @@ TEST(Summarize, CentresTheIntervalOnTheHeadline) {
   // Blocks of unequal length: the median of all is 1, of the blocks' medians 2.
   const Summary summary = summarize(samples({{1, 1, 1, 1, 1}, {3}}));
   EXPECT_EQ(summary.median, 1);
-  EXPECT_DOUBLE_EQ(*summary.interval_low + *summary.interval_high, 2);
+  EXPECT_DOUBLE_EQ(*summary.interval_low * *summary.interval_high, 1);
 }
+
+TEST(Summarize, BlocksThatAreCloseTogetherHaveTheIntervalOfTheirMedians) {
+  const Summary summary = summarize(samples({{0.999}, {1}, {1.001}}));
+  const double half = 4.3027 * 0.001 / std::sqrt(3);
+  EXPECT_NEAR(*summary.interval_low, 1 - half, half * half);
+  EXPECT_NEAR(*summary.interval_high, 1 + half, half * half);
+}
+
+TEST(Summarize, ABlockWithoutTimeHasNoInterval) { EXPECT_FALSE(summarize(samples({{1, 1}, {0, 0}})).interval_low); }
 
 TEST(SamplesNeeded, FollowsTheSpread) {
   // Median 100, median absolute deviation 1; one block, so the normal quantile.
