@@ -57,7 +57,7 @@ def write(path, parts):
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         try:
-            with open(temporary, "x", encoding="utf-8", errors="replace") as file:
+            with open(temporary, "w", encoding="utf-8", errors="replace") as file:
                 file.writelines(parts)
             temporary.replace(target)
         except BaseException:

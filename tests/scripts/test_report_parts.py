@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report is made of: the run in short, units, axes, colours, plots."""
 
+import os
 import re
 
 import make_result
@@ -368,3 +369,10 @@ def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):
     assert [len(figure["data"][0]["x"]) for figure in drawn] == [1, 1]
     assert ["op/s" in str(figure["layout"]) for figure in drawn] == [True, False] and "B/s" in str(drawn[1]["layout"])
     assert "FLOP/s" not in str([figure["layout"] for figure in drawn])
+
+
+def test_a_killed_writer_does_not_stop_the_next_one_that_has_its_pid(tmp_path):
+    """In a container the PIDs are the same each time."""
+    (tmp_path / f"report.html.{os.getpid()}.tmp").write_text("half of another page")
+    program.write(tmp_path / "report.html", ["a ", "page"])
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("report.html", "a page")]
