@@ -293,6 +293,14 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
                             : is_gpu ? "ceilings from roofmark's table of GPUs; accept uses those of the measured device"
                                      : "shares of ceilings of the same run";
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));
+  const bool any_kernels = has_kernels(plans.at(profile.suite));
+  if (!any_kernels) {
+    fmt::print(
+        "{}\n\n",
+        wrapped(fmt::format("This build has no kernels for {}: it cannot tell which cases of a suite the rules are about.",
+                            device.name),
+                columns, 2));
+  }
   if (!DeviceSearch(profile)(device.name)) {
     fmt::print(
         "{}\n\n",
@@ -309,8 +317,9 @@ int profile_show(const std::string& profile_name, const std::string& device_id) 
     const std::string node = is_gpu && device_id.empty() && profile.node_gpus.value_or(1) > 1
                                  ? fmt::format(" on a node of {} GPUs", *profile.node_gpus)
                                  : "";
-    const std::string cases = fmt::format("{} ({} of the suite {}{}){}", rule.cases, found.names.size(),
-                                          suite_of(rule, profile), node, rule.alone ? ", measured while no other GPU was" : "");
+    const std::string count = any_kernels ? fmt::format("{} ", found.names.size()) : "";
+    const std::string cases = fmt::format("{} ({}of the suite {}{}){}", rule.cases, count, suite_of(rule, profile), node,
+                                          rule.alone ? ", measured while no other GPU was" : "");
     const std::string measured = rule.measured ? "; measured by this project" : "; not measured by this project";
     const std::string_view per = rule.per != Subject::gpu ? name(rule.per)
                                  : rule.known             ? "GPU of the table of known GPUs"
