@@ -44,13 +44,17 @@ struct Telemetry {
   bool operator==(const Telemetry&) const = default;
 };
 
+/// By part of a device or host ("link 7", "mlx5_3:1"; "" is the whole) and by the ids and number_ids of kCounters
+/// (harness/model/counter.hpp).
+using CounterReadings = std::map<std::string, std::map<std::string, double>>;
+
 /// Reads a device's state, independent of its Device and in another thread. No function throws.
 class TelemetrySource {
  public:
   virtual ~TelemetrySource() = default;
   virtual Telemetry read() = 0;
-  /// By the ids of kCounters (harness/model/counter.hpp), those that can be read, and by their number_ids.
-  virtual std::map<std::string, double> counters() = 0;
+  /// Those that can be read.
+  virtual CounterReadings counters() = 0;
   /// Interval between readings in seconds: a reading may take time on the device or the host.
   virtual double period_seconds() const = 0;
   /// The kind of power_watts: "instantaneous", "averaged by the driver", "from the energy counter"; empty without power.

@@ -133,22 +133,17 @@ PciLinkMaximum pci_link_maximum(const fs::path& device) { return pci_link(device
 PciLinkMaximum pci_link_now(const fs::path& device) { return pci_link(device, "current"); }
 
 PciLinkMaximum slot_link_maximum(const fs::path& device) {
-  const std::vector<fs::path> bridges = bridges_above(device);
-  return bridges.empty() ? PciLinkMaximum() : pci_link_maximum(bridges.front());
+  const std::optional<fs::path> port = port_above(device);
+  return port ? pci_link_maximum(*port) : PciLinkMaximum();
 }
 
-PcieErrors pcie_errors(const fs::path& device) {
-  std::vector<fs::path> ends = bridges_above(device);
-  ends.resize(std::min<std::size_t>(ends.size(), 1));
-  ends.push_back(device);
-  const auto sum = [&ends](const char* file) {
-    std::optional<double> errors;
-    for (const fs::path& end : ends) {
-      if (const auto own = total_in(end / file)) errors = errors.value_or(0) + *own;
-    }
-    return errors;
-  };
-  return {sum("aer_dev_correctable"), sum("aer_dev_nonfatal"), sum("aer_dev_fatal")};
+PcieErrors pcie_errors(const fs::path& end) {
+  return {total_in(end / "aer_dev_correctable"), total_in(end / "aer_dev_nonfatal"), total_in(end / "aer_dev_fatal")};
+}
+
+std::optional<fs::path> port_above(const fs::path& device) {
+  const std::vector<fs::path> bridges = bridges_above(device);
+  return bridges.empty() ? std::nullopt : std::optional(bridges.front());
 }
 
 std::vector<PciLink> links_to_root(const fs::path& device) {

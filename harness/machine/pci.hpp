@@ -26,11 +26,13 @@ PciLinkMaximum pci_link_now(const std::filesystem::path& device);
 /// The same of the port above the device, which is its slot.
 PciLinkMaximum slot_link_maximum(const std::filesystem::path& device);
 
-/// Errors that the device and the port above it have reported since the host was booted (AER): each end of a link sees its own.
+/// Errors that a device or a port has reported since the host was booted (AER): each end of a link sees its own.
 struct PcieErrors {
   std::optional<double> correctable, nonfatal, fatal;
 };
-PcieErrors pcie_errors(const std::filesystem::path& device);
+PcieErrors pcie_errors(const std::filesystem::path& end);
+/// The other end of a device's link; absent on the root bus.
+std::optional<std::filesystem::path> port_above(const std::filesystem::path& device);
 
 bool is_nvidia_gpu(const std::filesystem::path& device);
 

@@ -32,7 +32,7 @@ RunState make_state(Device& device, Team& team, Settings settings) {
   return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}, {}};
 }
 
-PortReadings read_ports(const Settings& settings) { return settings.network ? settings.network() : PortReadings(); }
+CounterReadings read_ports(const Settings& settings) { return settings.network ? settings.network() : CounterReadings(); }
 
 }  // namespace
 
@@ -67,27 +67,15 @@ Finding lost_telemetry(const Team& team, int rank, double end) {
           name.empty() ? std::vector<int>() : std::vector{rank}};
 }
 
-using Counters = std::map<std::string, double>;
-
 struct Readings {
-  Counters before, after;
-  PortReadings ports_before, ports_after;
+  CounterReadings before, after;
+  CounterReadings ports_before, ports_after;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, before, after, ports_before, ports_after)
 
 std::vector<CounterChange> changes_of(int rank, const Readings& read) {
-  const auto& [before, after, ports_before, ports_after] = read;
-  const auto value = [](const Counters& values, std::string_view id) {
-    const auto found = values.find(std::string(id));
-    return found == values.end() ? std::nullopt : std::optional(found->second);
-  };
-  std::vector<CounterChange> changes;
-  for (const CounterType& type : kCounters) {
-    CounterChange change{std::string(type.id), rank, value(before, type.id), value(after, type.id),
-                         value(after, type.number_id)};
-    if (change.before || change.after) changes.push_back(std::move(change));
-  }
-  for (CounterChange& change : network_changes(rank, ports_before, ports_after)) changes.push_back(std::move(change));
+  std::vector<CounterChange> changes = device_changes(rank, read.before, read.after);
+  for (CounterChange& change : network_changes(rank, read.ports_before, read.ports_after)) changes.push_back(std::move(change));
   return changes;
 }
 

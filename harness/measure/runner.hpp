@@ -52,8 +52,8 @@ class Runner {
   double limit_bytes(const Case& next);
 
   RunState state_;
-  std::map<std::string, double> counters_before_;
-  PortReadings ports_before_;
+  CounterReadings counters_before_;
+  CounterReadings ports_before_;
 };
 
 }  // namespace roofmark

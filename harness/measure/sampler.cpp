@@ -35,7 +35,7 @@ struct Sampler::State {
   std::uint64_t asked = 0, served = 0;  ///< readings that somebody waits for
   bool quiet = false, reading = false;
   bool asked_counters = false, counted = false, ready = false, ending = false, ended = false, gave_up = false;
-  std::map<std::string, double> counters;
+  CounterReadings counters;
   TelemetrySeries series;
   Telemetry latest;
 
@@ -159,7 +159,7 @@ Sampler::Quiet::~Quiet() {
   sampler_.state_->wake.notify_all();
 }
 
-std::map<std::string, double> Sampler::counters() {
+CounterReadings Sampler::counters() {
   if (!state_) return {};
   std::unique_lock lock(state_->mutex);
   state_->ready = false;

@@ -50,7 +50,7 @@ class Sampler {
     Sampler& sampler_;
   };
   /// The source's counters, read now.
-  std::map<std::string, double> counters();
+  CounterReadings counters();
   /// The readings so far that cover a span.
   std::vector<Reading> around(const Span& span) const;
   TelemetrySeries series() const { return series_from(0); }

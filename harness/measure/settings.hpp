@@ -11,7 +11,7 @@
 #include "harness/device/random.hpp"
 #include "harness/device/telemetry.hpp"
 #include "harness/machine/steady_seconds.hpp"
-#include "harness/measure/network_counters.hpp"
+#include "harness/measure/counter_changes.hpp"
 #include "harness/model/resource.hpp"
 
 namespace roofmark {
@@ -47,7 +47,7 @@ struct Settings {
   bool telemetry = true;         ///< read the device's state during the run
   double memory_fraction = 0.9;  ///< largest share of free memory that one group of cases may use
   /// Reads the host's network ports before and after the run; null: not read.
-  std::function<PortReadings()> network;
+  std::function<CounterReadings()> network;
   /// The build, as part of every fingerprint's key.
   std::string build_key;
   /// The host's clock for windows and budgets, and how a pause passes on it; tests replace both.

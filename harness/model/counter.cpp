@@ -48,8 +48,9 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const std::string whose = owner.empty() ? owner : owner + ": ";
     const double worse = change.worse().value_or(0);
     Finding finding{type->finding, {}, {}};
-    // What is tolerated is that of one part, such as one link.
-    if (type->words.empty() && change.largest.value_or(worse) > type->tolerated.within(seconds)) {
+    // What is tolerated is that of one port of a host, and of all links of a device.
+    const double untolerated = is_host ? change.largest.value_or(worse) : worse;
+    if (type->words.empty() && untolerated > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
       finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
                                  *change.before, *change.after);

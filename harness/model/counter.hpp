@@ -80,8 +80,8 @@ inline constexpr CounterType kCounters[] = {
      {},
      kRecoveryActions},
     // The tolerated rates of link errors are NVIDIA's (NVIDIA/DCGM, dcgm_gpu_hardware_limits.h): at most 8 replays per minute;
-    // CRC errors matter from 100 per second on. Corrected errors of PCIe: its diagnostics allow an end of a link 16 per minute
-    // (nvvs/plugin_src/pcie/Pcie.cpp; 32 with 16 lanes of generation 5), and both ends are counted here.
+    // CRC errors of all links together matter from 100 per second on. Corrected errors of PCIe: its diagnostics allow an end of
+    // a link 16 per minute (nvvs/plugin_src/pcie/Pcie.cpp; 32 with 16 lanes of generation 5), and both ends are counted here.
     {"pcie_replays", FindingKind::link_errors, CounterKind::events, "PCIe replays", {}, {8, 60}},
     {"pcie_correctable_errors", FindingKind::link_errors, CounterKind::events, "corrected PCIe errors (AER)", {}, {32, 60}},
     {"pcie_nonfatal_errors", FindingKind::link_errors, CounterKind::events, "uncorrected PCIe errors (AER, non-fatal)"},
@@ -189,7 +189,7 @@ struct CounterChange {
   int rank = 0;
   std::optional<double> before, after;
   std::optional<double> number{};   ///< of the last event, where it has one
-  std::string where{};              ///< the parts that got worse, where it counts several: "mlx5_3:1"
+  std::string where{};              ///< the parts that got worse, the worst first, where it has parts: "link 7, link 2"
   std::optional<double> largest{};  ///< by how much the worst of these parts got worse
 
   /// By how much it got worse; absent if it could not be read, or was reset in between.

@@ -48,9 +48,9 @@ class FakeTelemetry final : public TelemetrySource {
     if (hangs_at_reading && readings > 1) hangs_at_reading->pass();
     return state;
   }
-  std::map<std::string, double> counters() override {
+  CounterReadings counters() override {
     if (hangs_at_counters) hangs_at_counters->pass();
-    return counts;
+    return counts.empty() ? CounterReadings() : CounterReadings{{"", counts}};
   }
   double period_seconds() const override { return period; }
   std::string power_kind() override { return "instantaneous"; }

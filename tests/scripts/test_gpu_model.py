@@ -483,7 +483,7 @@ def test_a_counter_that_gets_worse_during_a_run(healthy, shared):
     found = shared
     texts = {finding["kind"]: finding["text"] for finding in found.result["findings"]}
     for kind, text in [("uncorrected_errors", "uncorrected memory errors (ECC): rose by 3 during the run, from 0 to 3"),
-                       ("link_lost", "NVLinks that are up: fell by 2 during the run, from 18 to 16"),
+                       ("link_lost", "NVLinks that are up: fell by 2 during the run, from 18 to 16 (link 16, link 17)"),
                        ("recovery_action", "recovery action that the driver asks for: none before the run, GPU reset after it"),
                        ("xid", "driver error reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 79")]:
         assert texts[kind].endswith(text) and not healthy.findings(kind)

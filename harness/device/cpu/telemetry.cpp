@@ -56,11 +56,11 @@ Telemetry CpuTelemetry::read() {
   return now;
 }
 
-std::map<std::string, double> CpuTelemetry::counters() {
-  std::map<std::string, double> found;
+CounterReadings CpuTelemetry::counters() {
+  CounterReadings found;
   for (const auto& controller : entries(root_ / "sys/devices/system/edac/mc", "mc")) {
     for (const auto& [id, file] : {std::pair("ecc_corrected", "ce_count"), {"ecc_uncorrected", "ue_count"}}) {
-      if (const auto count = number_in(controller / file)) found[id] += *count;
+      if (const auto count = number_in(controller / file)) found[controller.filename().string()][id] = *count;
     }
   }
   return found;

@@ -19,7 +19,7 @@ class CpuTelemetry final : public TelemetrySource {
 
   Telemetry read() override;
   /// ecc_corrected and ecc_uncorrected, of all memory controllers.
-  std::map<std::string, double> counters() override;
+  CounterReadings counters() override;
   /// Reading a core's clock may interrupt it.
   double period_seconds() const override { return 0.2; }
   std::string power_kind() override;

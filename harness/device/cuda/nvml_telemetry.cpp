@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/device/cuda/nvml_telemetry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "harness/device/gpu_facts.hpp"
 
@@ -200,19 +203,22 @@ std::string NvmlTelemetry::power_kind() {
   return old ? "instantaneous" : "averaged by the driver";
 }
 
-std::map<std::string, double> NvmlTelemetry::counters() {
+CounterReadings NvmlTelemetry::counters() {
   Sources& from = sources();
-  std::map<std::string, double> counters;
-  count_memory_errors(counters);
-  count_link_errors(counters);
-  state_condition(counters);
+  CounterReadings readings;
+  std::map<std::string, double> whole;
+  count_memory_errors(whole);
+  count_pcie_errors(whole, readings);
+  count_nvlink_errors(readings);
+  state_condition(whole);
   from.xid->drain();
-  if (const auto reports = from.xid->count()) counters["xid"] = *reports;
-  if (const auto number = from.xid->last()) counters["xid_number"] = *number;
+  if (const auto reports = from.xid->count()) whole["xid"] = *reports;
+  if (const auto number = from.xid->last()) whole["xid_number"] = *number;
   if (const auto processes = device_.foreign_processes(root_)) {
-    counters["foreign_processes"] = static_cast<double>(processes->size());
+    whole["foreign_processes"] = static_cast<double>(processes->size());
   }
-  return counters;
+  if (!whole.empty()) readings[""] = std::move(whole);
+  return readings;
 }
 
 void NvmlTelemetry::count_memory_errors(std::map<std::string, double>& counters) const {
@@ -233,20 +239,29 @@ void NvmlTelemetry::count_memory_errors(std::map<std::string, double>& counters)
   if (retired[1]) counters["retired_pages_uncorrected"] = *retired[1];
 }
 
-void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) const {
-  if (const auto replays = device_.number("nvmlDeviceGetPcieReplayCounter")) counters["pcie_replays"] = *replays;
+void NvmlTelemetry::count_pcie_errors(std::map<std::string, double>& whole, CounterReadings& readings) const {
+  if (const auto replays = device_.number("nvmlDeviceGetPcieReplayCounter")) whole["pcie_replays"] = *replays;
   // Some virtual machines say 0 lanes.
   const unsigned lanes = device_.number("nvmlDeviceGetCurrPcieLinkWidth").value_or(0);
-  if (lanes > 0) counters["pcie_width"] = lanes;
-  const PcieErrors errors = pcie_errors(pci_folder(device_.pci_bus_id(), root_));
-  if (errors.correctable) counters["pcie_correctable_errors"] = *errors.correctable;
-  if (errors.nonfatal) counters["pcie_nonfatal_errors"] = *errors.nonfatal;
-  if (errors.fatal) counters["pcie_fatal_errors"] = *errors.fatal;
+  if (lanes > 0) whole["pcie_width"] = lanes;
+  const auto count = [&readings](const std::string& name, const std::filesystem::path& end) {
+    const PcieErrors errors = pcie_errors(end);
+    if (errors.correctable) readings[name]["pcie_correctable_errors"] = *errors.correctable;
+    if (errors.nonfatal) readings[name]["pcie_nonfatal_errors"] = *errors.nonfatal;
+    if (errors.fatal) readings[name]["pcie_fatal_errors"] = *errors.fatal;
+  };
+  const std::filesystem::path folder = pci_folder(device_.pci_bus_id(), root_);
+  count("GPU", folder);
+  if (const auto port = port_above(folder)) count("port " + port->filename().string(), *port);
+}
+
+void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) const {
+  const auto of_link = [&readings](unsigned link) -> auto& { return readings[fmt::format("link {}", link)]; };
   // Whether fields of links that the GPU lacks have a status is not documented.
   std::vector<unsigned> links;
   for (const auto& [link, is_up] : device_.nvlinks()) {
     links.push_back(link);
-    counters["nvlink_links"] += is_up;
+    of_link(link)["nvlink_links"] = is_up;
   }
   // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",
@@ -257,22 +272,23 @@ void NvmlTelemetry::count_link_errors(std::map<std::string, double>& counters) c
     for (int type = 0; type < static_cast<int>(std::size(kErrors)); ++type) {
       unsigned long long errors = 0;
       if (device_.call("nvmlDeviceGetNvLinkErrorCounter", link, type, &errors)) {
-        counters[kErrors[type]] += static_cast<double>(errors);
+        of_link(link)[kErrors[type]] += static_cast<double>(errors);
       } else if (type == kRecoveries) {
         without_recoveries.push_back(link);
       }
     }
   }
-  const auto add = [&](const char* id, unsigned field, const std::vector<unsigned>& of) {
-    for (const auto& errors : field_of_links(field, of)) {
-      if (errors) counters[id] += *errors;
+  const auto count = [&](const char* id, unsigned field, const std::vector<unsigned>& of) {
+    const auto errors = field_of_links(field, of);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (errors[i]) of_link(of[i])[id] = *errors[i];
     }
   };
-  add(kErrors[kRecoveries], field::kNvlinkRecoveries, without_recoveries);
-  add("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, links);
-  add("nvlink_effective_errors", field::kNvlinkEffectiveErrors, links);
-  add("nvlink_symbol_errors", field::kNvlinkSymbolErrors, links);
-  add("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, links);
+  count(kErrors[kRecoveries], field::kNvlinkRecoveries, without_recoveries);
+  count("nvlink_recovery_failures", field::kNvlinkRecoveryFailures, links);
+  count("nvlink_effective_errors", field::kNvlinkEffectiveErrors, links);
+  count("nvlink_symbol_errors", field::kNvlinkSymbolErrors, links);
+  count("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, links);
 }
 
 void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {

@@ -27,7 +27,7 @@ class NvmlTelemetry final : public TelemetrySource {
   Telemetry read() override;
   /// All but xid, foreign_processes and states are events since the GPU was made, the driver was loaded or the host was booted:
   /// of ECC the aggregate counts, which a reset of the GPU keeps.
-  std::map<std::string, double> counters() override;
+  CounterReadings counters() override;
   double period_seconds() const override { return 0.05; }
   std::string power_kind() override;
 
@@ -49,7 +49,8 @@ class NvmlTelemetry final : public TelemetrySource {
   std::optional<double> margin_celsius() const;
   std::map<std::string, double> throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const;
   void count_memory_errors(std::map<std::string, double>& counters) const;
-  void count_link_errors(std::map<std::string, double>& counters) const;
+  void count_pcie_errors(std::map<std::string, double>& whole, CounterReadings& readings) const;
+  void count_nvlink_errors(CounterReadings& readings) const;
   void state_condition(std::map<std::string, double>& counters) const;
 
   NvmlDevice device_;

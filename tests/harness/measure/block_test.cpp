@@ -130,7 +130,7 @@ class ScriptedTelemetry final : public TelemetrySource {
  public:
   explicit ScriptedTelemetry(std::function<Telemetry()> script) : script_(std::move(script)) {}
   Telemetry read() override { return script_(); }
-  std::map<std::string, double> counters() override { return {}; }
+  CounterReadings counters() override { return {}; }
   double period_seconds() const override { return 3600; }
   std::string power_kind() override { return "instantaneous"; }
 

@@ -189,7 +189,7 @@ struct SteadyClocks final : TelemetrySource {
     state.memory_clock_hz = 3e9;
     return state;
   }
-  std::map<std::string, double> counters() override { return {}; }
+  CounterReadings counters() override { return {}; }
   double period_seconds() const override { return 3600; }
   std::string power_kind() override { return ""; }
 };

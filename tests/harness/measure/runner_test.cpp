@@ -610,7 +610,7 @@ TEST_F(Measure, CountersAreReadBeforeAndAfterTheRun) {
 }
 
 TEST_F(Measure, ThePortsOfTheHostAreCountedToo) {
-  PortReadings ports = {{"mlx5_0:1", {{"network_ports", 1}, {"network_link_downs", 2}}}};
+  CounterReadings ports = {{"mlx5_0:1", {{"network_ports", 1}, {"network_link_downs", 2}}}};
   Settings settings = settings_for(device);
   settings.network = [&] { return ports; };
   Runner run(device, team, settings);

@@ -74,7 +74,7 @@ TEST(Sampler, AReadingThatTakesLongDoesNotDelayTheNext) {
       std::this_thread::sleep_for(std::chrono::duration<double>(0.8 * kPeriod));
       return {};
     }
-    std::map<std::string, double> counters() override { return {}; }
+    CounterReadings counters() override { return {}; }
     double period_seconds() const override { return kPeriod; }
     std::string power_kind() override { return ""; }
 
@@ -105,7 +105,7 @@ TEST(Sampler, CountsTheCpuTimeThatReadingCosts) {
       state.power_watts = 1;
       return state;
     }
-    std::map<std::string, double> counters() override { return {}; }
+    CounterReadings counters() override { return {}; }
     double period_seconds() const override { return 3600; }
     std::string power_kind() override { return ""; }
   };
@@ -133,7 +133,7 @@ TEST(Sampler, AReadingThatSaysNothingIsNotInTheSeries) {
   class Silent final : public TelemetrySource {
    public:
     Telemetry read() override { return {}; }
-    std::map<std::string, double> counters() override { return {}; }
+    CounterReadings counters() override { return {}; }
     double period_seconds() const override { return 3600; }
     std::string power_kind() override { return ""; }
   };
@@ -166,7 +166,7 @@ TEST(Sampler, ReadsTheCountersNow) {
   EXPECT_THAT(sampler.counters(), IsEmpty());
   sampler.read();
   source->counts = {{"xid", 2}};
-  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("xid", 2)));
+  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("", ElementsAre(Pair("xid", 2)))));
 }
 
 // What waited for a reading that never comes would hang here.
@@ -208,9 +208,9 @@ TEST(Sampler, TheFirstAnswersMayTakeLonger) {
    public:
     Telemetry read() override { return {}; }
     double period_seconds() const override { return 3600; }
-    std::map<std::string, double> counters() override {
+    CounterReadings counters() override {
       std::this_thread::sleep_for(std::chrono::milliseconds(150));
-      return {{"xid", 0}};
+      return {{"", {{"xid", 0}}}};
     }
     std::string power_kind() override {
       std::this_thread::sleep_for(std::chrono::milliseconds(150));
@@ -218,7 +218,7 @@ TEST(Sampler, TheFirstAnswersMayTakeLonger) {
     }
   };
   Sampler sampler(std::make_shared<Waking>(), counting_clock(), kPatience, kForever);
-  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("xid", 0)));
+  EXPECT_THAT(sampler.counters(), ElementsAre(Pair("", ElementsAre(Pair("xid", 0)))));
   EXPECT_FALSE(sampler.gave_up());
 }
 

@@ -23,7 +23,8 @@ inline constexpr int kNotSupported = 3, kTimeout = 10;
 struct Driver {
   std::string version = "580.95.05";
   std::map<unsigned, double> fields = {{82, 80}, {186, 650'500}, {74, 0}, {75, 0}, {76, 0}, {251, 0}, {252, 0}, {253, 0}};
-  std::map<unsigned, int> types;  ///< kUnsignedLong
+  std::map<std::pair<unsigned, unsigned>, double> more_of_links;  ///< than `fields` has, by field and link
+  std::map<unsigned, int> types;                                  ///< kUnsignedLong
   std::set<std::string> missing, refused;
   int major = 9, minor = 0;
   double milliwatts = 600'000, millijoules = 5'000'000, celsius = 64;
@@ -78,11 +79,13 @@ inline int field_values(void* device, int count, FieldValue* values) {
     value->status = found == driver.fields.end() || (aggregate && value->scope != 0xFFFFFFFF) ? kNotSupported : 0;
     if (value->status) continue;
     const auto type = driver.types.find(value->field);
+    const auto more = driver.more_of_links.find({value->field, value->scope});
+    const double told = found->second + (more == driver.more_of_links.end() ? 0 : more->second);
     value->type = type == driver.types.end() ? kUnsignedLong : type->second;
-    if (value->type == kDouble) value->value.fp64 = found->second;
-    if (value->type == kUnsigned) value->value.uint32 = static_cast<unsigned>(found->second);
-    if (value->type == kUnsignedLong) value->value.uint64 = static_cast<unsigned long long>(found->second);
-    if (value->type == kSigned) value->value.int32 = static_cast<int>(found->second);
+    if (value->type == kDouble) value->value.fp64 = told;
+    if (value->type == kUnsigned) value->value.uint32 = static_cast<unsigned>(told);
+    if (value->type == kUnsignedLong) value->value.uint64 = static_cast<unsigned long long>(told);
+    if (value->type == kSigned) value->value.int32 = static_cast<int>(told);
   }
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "harness/judge/acceptance/acceptance.hpp"
 #include "harness/judge/analysis.hpp"
+#include "harness/measure/counter_changes.hpp"
 #include "harness/measure/sampler.hpp"
 #include "harness/model/counter.hpp"
 #include "tests/harness/device/cuda/fake_nvml.hpp"
@@ -47,20 +48,21 @@ class NvmlTelemetryTest : public testing::Test {
                                            root_.root, [this] { return now_; });
   }
 
+  /// Counters summed over all parts.
+  static std::map<std::string, double> sums(const CounterReadings& readings) {
+    std::map<std::string, double> sums;
+    for (const auto& [part, counters] : readings) {
+      for (const auto& [id, value] : counters) sums[id] += value;
+    }
+    return sums;
+  }
+
   /// The counters of a run, during which `happen` changes them.
   std::vector<CounterChange> changes_after(const std::function<void()>& happen) const {
     const auto source = open();
-    const auto before = source->counters();
+    const CounterReadings before = source->counters();
     happen();
-    const auto after = source->counters();
-    std::vector<CounterChange> changes;
-    for (const auto& [id, value] : before) {
-      const auto of_after = [&](const std::string& wanted) {
-        return after.contains(wanted) ? std::optional(after.at(wanted)) : std::nullopt;
-      };
-      changes.push_back({id, 0, value, of_after(id), of_after(std::string(find_counter(id)->number_id))});
-    }
-    return changes;
+    return device_changes(0, before, source->counters());
   }
   std::vector<Finding> findings_after(const std::function<void()>& happen) const {
     return find_worse_counters(changes_after(happen), {});
@@ -346,7 +348,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"fabric_unhealthy", 0},
                                                   {"power_limit_of_default", 1},
                                                   {"foreign_processes", 2}};
-  auto counters = source->counters();
+  auto counters = sums(source->counters());
   for (const CounterType& type : kCounters) {
     EXPECT_EQ(counters.contains(std::string(type.id)), type.of == CounterOf::device) << type.id;
   }
@@ -364,30 +366,44 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "uncorrected memory errors (ECC): rose by 2 during the run, from 0 to 2"},
       {[] { driver.corrected += 1; }, FindingKind::corrected_errors,
        "corrected memory errors (ECC): rose by 1 during the run, from 0 to 1"},
-      {[] { driver.links_up = 17; }, FindingKind::link_lost, "NVLinks that are up: fell by 1 during the run, from 18 to 17"},
+      {[] { driver.links_up = 17; }, FindingKind::link_lost,
+       "NVLinks that are up: fell by 1 during the run, from 18 to 17 (link 17)"},
       {[] { driver.lanes = 8; }, FindingKind::link_lost, "PCIe lanes in use: fell by 8 during the run, from 16 to 8"},
       {[] { driver.fabric = 2; }, FindingKind::link_lost,
        "memberships of an NVLink fabric: fell by 1 during the run, from 1 to 0"},
       {[] { driver.link_errors[2] += 101; }, FindingKind::link_errors,
-       "NVLink CRC errors: rose by 101 during the run, from 34 to 135; up to 100 per second are normal"},
+       "NVLink CRC errors: rose by 101 during the run, from 34 to 135 (link 0); up to 100 per second are normal"},
       {[] { driver.replays += 9; }, FindingKind::link_errors,
        "PCIe replays: rose by 9 during the run, from 0 to 9; up to 8 per minute are normal"},
       {[] { driver.link_errors[1] += 1; }, FindingKind::link_errors,
-       "NVLink recoveries: rose by 1 during the run, from 17 to 18"},
-      {[] { driver.fields[214] += 1; }, FindingKind::link_lost,
-       "failed NVLink recoveries: rose by 18 during the run, from 0 to 18"},
-      {[] { driver.fields[219] += 1; }, FindingKind::link_errors,
-       "NVLink errors after error correction (effective errors): rose by 18 during the run, from 0 to 18"},
-      {[] { driver.fields[221] += 1; }, FindingKind::link_errors,
-       "NVLink errors after error correction and retransmission (symbol errors): rose by 18 during the run, from 0 to 18"},
-      {[] { driver.fields[211] += 1; }, FindingKind::link_errors,
-       "NVLink integrity errors: rose by 18 during the run, from 0 to 18"},
+       "NVLink recoveries: rose by 1 during the run, from 17 to 18 (link 0)"},
+      {[] {
+         driver.more_of_links[{214, 7}] = 1;
+       },
+       FindingKind::link_lost, "failed NVLink recoveries: rose by 1 during the run, from 0 to 1 (link 7)"},
+      {[] {
+         driver.more_of_links = {{{219, 2}, 1}, {{219, 9}, 1}, {{219, 10}, 1}, {{219, 17}, 40}};
+       },
+       FindingKind::link_errors,
+       "NVLink errors after error correction (effective errors): rose by 43 during the run, from 0 to 43 (link 17, link 2, "
+       "link 9, "
+       "link 10)"},
+      {[] {
+         driver.more_of_links[{221, 0}] = 2;
+       },
+       FindingKind::link_errors,
+       "NVLink errors after error correction and retransmission (symbol errors): rose by 2 during the run, from 0 to 2 (link "
+       "0)"},
+      {[] {
+         driver.more_of_links[{211, 16}] = 1;
+       },
+       FindingKind::link_errors, "NVLink integrity errors: rose by 1 during the run, from 0 to 1 (link 16)"},
       {[this] { report_pcie_errors(33, 0, 0); }, FindingKind::link_errors,
-       "corrected PCIe errors (AER): rose by 33 during the run, from 0 to 33; up to 32 per minute are normal"},
+       "corrected PCIe errors (AER): rose by 33 during the run, from 0 to 33 (GPU); up to 32 per minute are normal"},
       {[this] { report_pcie_errors(0, 1, 0); }, FindingKind::link_errors,
-       "uncorrected PCIe errors (AER, non-fatal): rose by 1 during the run, from 0 to 1"},
+       "uncorrected PCIe errors (AER, non-fatal): rose by 1 during the run, from 0 to 1 (GPU)"},
       {[this] { report_pcie_errors(0, 0, 1); }, FindingKind::link_lost,
-       "fatal PCIe errors (AER): rose by 1 during the run, from 0 to 1"},
+       "fatal PCIe errors (AER): rose by 1 during the run, from 0 to 1 (GPU)"},
       {[] { driver.fields[230] = 1; }, FindingKind::recovery_action,
        "recovery action that the driver asks for: none before the run, GPU reset after it"},
       {[] { driver.fabric_health = 0x1A9; }, FindingKind::fabric_degraded,
@@ -500,7 +516,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
 TEST_F(NvmlTelemetryTest, AGpuWithoutLinksOrFabricHasNoSuchCounters) {
   driver.links = 0;
   driver.fabric = 0;
-  const auto counters = open()->counters();
+  const auto counters = sums(open()->counters());
   EXPECT_FALSE(counters.contains("nvlink_links") || counters.contains("nvlink_crc_errors") ||
                counters.contains("fabric_completed"));
 }
@@ -510,25 +526,42 @@ TEST_F(NvmlTelemetryTest, AFewLinkErrorsAreNormal) {
   EXPECT_THAT(findings_after([] { driver.link_errors[2] += 100; }), IsEmpty());
 }
 
+TEST_F(NvmlTelemetryTest, AnErrorOfPcieNamesTheEndThatReportedIt) {
+  namespace fs = std::filesystem;
+  const fs::path bridge = root_.root / "sys/devices/pci0000:3a/0000:3a:01.0";
+  const auto report = [](const fs::path& end, int errors) {
+    std::ofstream(end / "aer_dev_nonfatal") << "TOTAL_ERR_NONFATAL " << errors << "\n";
+  };
+  fs::create_directories(bridge / "0000:3b:00.0");
+  fs::create_directories(root_.root / "sys/bus/pci/devices");
+  fs::create_symlink(bridge / "0000:3b:00.0", root_.root / "sys/bus/pci/devices/0000:3b:00.0");
+  report(bridge, 5);
+  report(bridge / "0000:3b:00.0", 0);
+  const auto findings = findings_after([&] { report(bridge, 7); });
+  ASSERT_THAT(kinds(findings), ElementsAre(FindingKind::link_errors));
+  EXPECT_EQ(findings[0].text,
+            "uncorrected PCIe errors (AER, non-fatal): rose by 2 during the run, from 5 to 7 (port 0000:3a:01.0)");
+}
+
 TEST_F(NvmlTelemetryTest, TheHealthOfTheFabricIsAbsentWhereTheDriverDoesNotTell) {
   driver.fabric_health = 0;
   driver.fabric_summary = 0;
-  auto counters = open()->counters();
+  auto counters = sums(open()->counters());
   EXPECT_EQ(counters.at("fabric_completed"), 1);
   EXPECT_FALSE(counters.contains("fabric_degraded") || counters.contains("fabric_unhealthy"));
   driver.fabric_health = 0x2;  // of the bandwidth alone: it is not degraded
-  counters = open()->counters();
+  counters = sums(open()->counters());
   EXPECT_EQ(counters.at("fabric_degraded"), 0);
   EXPECT_FALSE(counters.contains("fabric_unhealthy"));
   driver.fabric_summary = 3;
-  EXPECT_EQ(open()->counters().at("fabric_degraded"), 1) << "limited capacity";
+  EXPECT_EQ(sums(open()->counters()).at("fabric_degraded"), 1) << "limited capacity";
 }
 
 TEST_F(NvmlTelemetryTest, AnOlderDriverTellsTheHealthOfTheFabricWithoutTheSummary) {
   driver.old_fabric = true;
   driver.fabric_health = 0x2A9;  // degraded, with an incorrect system GUID
   driver.fabric_summary = 1;
-  const auto counters = open()->counters();
+  const auto counters = sums(open()->counters());
   EXPECT_EQ(counters.at("fabric_completed"), 1);
   EXPECT_EQ(counters.at("fabric_degraded"), 1);
   EXPECT_EQ(counters.at("fabric_unhealthy"), 1);
@@ -552,16 +585,16 @@ TEST_F(NvmlTelemetryTest, ALoweredPowerLimitIsAFindingFromOnePercentOn) {
 
 TEST_F(NvmlTelemetryTest, OnlyProcessesThatCompute) {
   driver.processes = 3;
-  EXPECT_EQ(open()->counters().at("foreign_processes"), 2);
+  EXPECT_EQ(sums(open()->counters()).at("foreign_processes"), 2);
   driver.mps_processes = 3;
-  EXPECT_EQ(open()->counters().at("foreign_processes"), 3) << "the server of MPS is none, two of its clients are";
+  EXPECT_EQ(sums(open()->counters()).at("foreign_processes"), 3) << "the server of MPS is none, two of its clients are";
 }
 
 TEST_F(NvmlTelemetryTest, AContainerKnowsOfOtherProcessesOnlyThoseThatItSees) {
   enter_container();
-  EXPECT_FALSE(open()->counters().contains("foreign_processes"));
+  EXPECT_FALSE(sums(open()->counters()).contains("foreign_processes"));
   driver.processes = 2;
-  EXPECT_EQ(open()->counters().at("foreign_processes"), 1);
+  EXPECT_EQ(sums(open()->counters()).at("foreign_processes"), 1);
 }
 
 TEST_F(NvmlTelemetryTest, WhatAMigInstanceDoesNotTellItsGpuDoes) {
@@ -572,7 +605,7 @@ TEST_F(NvmlTelemetryTest, WhatAMigInstanceDoesNotTellItsGpuDoes) {
   EXPECT_EQ(now.power_watts, 650.5);
   driver.uncorrected = 2;
   driver.processes = 2;
-  const auto counters = source->counters();
+  const auto counters = sums(source->counters());
   EXPECT_EQ(counters.at("ecc_uncorrected"), 2);
   EXPECT_EQ(counters.at("foreign_processes"), 1);
   EXPECT_GT(driver.handles_asked, 0) << "processes of other instances are not foreign to this one";
@@ -610,7 +643,7 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   const auto source = open();
   source->read();
   driver.field_calls = 0;
-  const auto counters = source->counters();
+  const auto counters = sums(source->counters());
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * kNvlinkMaxLinks);
   EXPECT_EQ(driver.field_calls, 7) << "two of the GPU, and five of all links together";
@@ -620,7 +653,7 @@ TEST_F(NvmlTelemetryTest, AnActionThatIsNoneOfTheGpuIsNoCounter) {
   for (const auto& [action, counts] :
        {std::pair{0, true}, {1, true}, {3, true}, {4, true}, {5, false}, {7, true}, {8, false}}) {
     driver.fields[230] = static_cast<unsigned long long>(action);
-    EXPECT_EQ(open()->counters().contains("recovery_action"), counts) << action;
+    EXPECT_EQ(sums(open()->counters()).contains("recovery_action"), counts) << action;
   }
 }
 
@@ -638,7 +671,7 @@ TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
 }
 
 TEST_F(NvmlTelemetryTest, WhatOlderDriversAndGpusDoNotAnswerIsNoCounter) {
-  const auto counters = open()->counters();
+  const auto counters = sums(open()->counters());
   for (const char* id : {"recovery_action", "nvlink_recovery_failures", "nvlink_effective_errors", "nvlink_symbol_errors",
                          "nvlink_integrity_errors", "pcie_correctable_errors", "pcie_nonfatal_errors", "pcie_fatal_errors"}) {
     EXPECT_FALSE(counters.contains(id)) << id;
@@ -653,7 +686,7 @@ TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
   source->read();
   EXPECT_THAT(driver.xids, IsEmpty());
   driver.xids = {79};
-  EXPECT_EQ(source->counters().at("xid"), 3);
+  EXPECT_EQ(sums(source->counters()).at("xid"), 3);
   source.reset();
   EXPECT_EQ(driver.sets, 0);
 }
@@ -686,7 +719,7 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
   driver.refused.insert("nvmlDeviceRegisterEvents");
-  EXPECT_FALSE(open()->counters().contains("xid"));
+  EXPECT_FALSE(sums(open()->counters()).contains("xid"));
 }
 
 TEST_F(NvmlTelemetryTest, ACallThatHangsIsGivenUp) {

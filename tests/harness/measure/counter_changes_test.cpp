@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/network_counters.hpp"
+#include "harness/measure/counter_changes.hpp"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ std::map<std::string, double> up(std::map<std::string, double> more = {}) {
   return more;
 }
 
-CounterChange change(const std::string& id, const PortReadings& before, const PortReadings& after) {
+CounterChange change(const std::string& id, const CounterReadings& before, const CounterReadings& after) {
   for (const CounterChange& one : network_changes(2, before, after)) {
     if (one.id == id) return one;
   }
@@ -29,13 +29,29 @@ TEST(NetworkChanges, AreSumsThatNameThePortsThatGotWorse) {
   EXPECT_EQ(found.before, 5);
   EXPECT_EQ(found.after, 8);
   EXPECT_EQ(found.worse(), 3);
-  EXPECT_EQ(found.where, "a, b");
+  EXPECT_EQ(found.where, "b, a") << "the worst first";
   EXPECT_EQ(found.largest, 2);
 }
 
+TEST(DeviceChanges, NameThePartsThatGotWorseAndTolerateAsMuchOfAllTogether) {
+  const CounterReadings before{
+      {"", {{"xid", 0}}}, {"link 0", {{"nvlink_crc_errors", 0}}}, {"link 1", {{"nvlink_crc_errors", 0}}}};
+  const CounterReadings after{
+      {"", {{"xid", 1}, {"xid_number", 79}}}, {"link 0", {{"nvlink_crc_errors", 60}}}, {"link 1", {{"nvlink_crc_errors", 60}}}};
+  const auto changes = device_changes(1, before, after);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].number, 79);
+  EXPECT_EQ(changes[0].where, "") << "the GPU as a whole";
+  EXPECT_FALSE(changes[0].largest);
+  EXPECT_EQ(changes[1].where, "link 0, link 1");
+  EXPECT_EQ(changes[1].rank, 1);
+  EXPECT_EQ(find_worse_counters({changes[1]}, {}, 1).at(0).text,
+            "NVLink CRC errors: rose by 120 during the run, from 0 to 120 (link 0, link 1); up to 100 per second are normal");
+}
+
 TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {
-  const PortReadings before{{"a", up({{"network_rate", 400}})}, {"b", up({{"network_rate", 400}})}};
-  const PortReadings gone{{"a", up({{"network_rate", 200}})}, {"b", {{"network_ports", 0}}}};
+  const CounterReadings before{{"a", up({{"network_rate", 400}})}, {"b", up({{"network_rate", 400}})}};
+  const CounterReadings gone{{"a", up({{"network_rate", 200}})}, {"b", {{"network_ports", 0}}}};
   auto found = change("network_ports", before, gone);
   EXPECT_EQ(found.worse(), 1);
   EXPECT_EQ(found.where, "b");
@@ -46,7 +62,7 @@ TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {
 }
 
 TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {
-  const PortReadings before{{"a", up({{"network_symbol_errors", 9}})}, {"b", up({{"network_symbol_errors", 0}})}};
+  const CounterReadings before{{"a", up({{"network_symbol_errors", 9}})}, {"b", up({{"network_symbol_errors", 0}})}};
   EXPECT_FALSE(change("network_symbol_errors", before, {{"a", up()}, {"b", up({{"network_symbol_errors", 0}})}}).after);
   EXPECT_FALSE(change("network_symbol_errors", before, {}).after);
   const auto reset = change("network_symbol_errors", before,
@@ -60,13 +76,13 @@ TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {
 }
 
 TEST(NetworkChanges, ACounterThatHasReachedItsEndCountsNothing) {
-  const auto read = [](double downs) { return PortReadings{{"a", up({{"network_link_downs", downs}})}}; };
+  const auto read = [](double downs) { return CounterReadings{{"a", up({{"network_link_downs", downs}})}}; };
   EXPECT_EQ(change("network_link_downs", read(255), read(255)).id, "");
   EXPECT_EQ(change("network_link_downs", read(250), read(255)).worse(), 5);
 }
 
 TEST(NetworkChanges, TheCarrierOfARocePortIsCountedBeyondTheEndOfInfiniBandsCounter) {
-  const auto read = [](double downs) { return PortReadings{{"a", up({{"network_carrier_downs", downs}})}}; };
+  const auto read = [](double downs) { return CounterReadings{{"a", up({{"network_carrier_downs", downs}})}}; };
   EXPECT_EQ(change("network_carrier_downs", read(255), read(256)).worse(), 1);
   EXPECT_EQ(find_worse_counters({change("network_carrier_downs", read(255), read(256))}, {}).at(0).text,
             "losses of the carrier of RoCE ports: rose by 1 during the run, from 255 to 256 (a)");

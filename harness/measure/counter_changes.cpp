@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/counter_changes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace roofmark {
+namespace {
+
+std::optional<double> value_of(const CounterReadings& readings, const std::string& part, std::string_view id) {
+  const auto found = readings.find(part);
+  if (found == readings.end()) return std::nullopt;
+  const auto value = found->second.find(std::string(id));
+  return value == found->second.end() ? std::nullopt : std::optional(value->second);
+}
+
+CounterChange change_of(const CounterType& type, int rank, const CounterReadings& before, const CounterReadings& after) {
+  struct Worse {
+    double by;
+    std::string part;
+  };
+  CounterChange change{std::string(type.id), rank, {}, {}};
+  double sum_after = 0, worse = 0;
+  std::vector<Worse> parts;
+  bool unread = false;
+  for (const auto& [part, reading] : before) {
+    const auto first = value_of(before, part, type.id);
+    if (!first || first == type.stops_at) continue;
+    change.before = change.before.value_or(0) + *first;
+    const auto last = value_of(after, part, type.id);
+    unread |= !last;
+    if (!last) continue;
+    sum_after += *last;
+    const double by = type.is_worse_lower() ? *first - *last : *last - *first;
+    if (!(by > 0)) continue;
+    worse += by;
+    if (!part.empty()) parts.push_back({by, part});
+  }
+  if (!change.before) return change;
+  if (worse > 0) {
+    change.after = type.is_worse_lower() ? *change.before - worse : *change.before + worse;
+  } else if (!unread) {
+    change.after = sum_after;
+  }
+  // "link 9" before "link 10".
+  std::sort(parts.begin(), parts.end(), [](const Worse& a, const Worse& b) {
+    return std::tuple(-a.by, a.part.size(), a.part) < std::tuple(-b.by, b.part.size(), b.part);
+  });
+  if (!parts.empty()) change.largest = parts.front().by;
+  for (const Worse& one : parts) change.where += (change.where.empty() ? "" : ", ") + one.part;
+  return change;
+}
+
+}  // namespace
+
+std::vector<CounterChange> device_changes(int rank, const CounterReadings& before, const CounterReadings& after) {
+  std::vector<CounterChange> changes;
+  for (const CounterType& type : kCounters) {
+    if (type.of != CounterOf::device) continue;
+    CounterChange change = change_of(type, rank, before, after);
+    if (!change.before) change.after = change_of(type, rank, after, {}).before;
+    change.number = value_of(after, "", type.number_id);
+    if (change.before || change.after) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+std::vector<CounterChange> network_changes(int rank, const CounterReadings& before, const CounterReadings& after) {
+  CounterReadings up = before;
+  std::erase_if(up, [&](const auto& port) { return value_of(before, port.first, "network_ports") != 1; });
+  std::vector<CounterChange> changes;
+  for (const CounterType& type : kCounters) {
+    if (type.of != CounterOf::host) continue;
+    CounterChange change = change_of(type, rank, up, after);
+    if (change.before) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+}  // namespace roofmark
