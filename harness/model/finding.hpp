@@ -189,7 +189,8 @@ inline constexpr FindingType kFindingTypes[] = {
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
     {FindingKind::recovery_action, "recovery_action", Severity::error, Doubt::device, FoundBy::counters,
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
-     "(nvidia-smi -r resets a GPU). A GPU that asks again needs the field diagnostics."},
+     "(nvidia-smi -r resets a GPU). Where that is to drain P2P, end the programs that copy between GPUs: the driver then names "
+     "the action that follows. A GPU that asks again needs the field diagnostics."},
     {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
      "The link resent or lost more data than a healthy link does. A growing count points to a connector, cable or riser.",
      Extent::all},
