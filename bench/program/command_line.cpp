@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <exception>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/program/standard_output.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/judge/acceptance/profile.hpp"
 #include "harness/present/terminal.hpp"
@@ -301,16 +301,6 @@ bool take_benchmark_flags(std::vector<std::string>& words, RunOptions& options) 
   return list_tests;
 }
 
-namespace {
-
-/// Flushes standard output. A reader that has gone, or a terminal, is no failure; a full disk is.
-bool is_written() {
-  if (std::fflush(stdout) == 0) return true;
-  return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;
-}
-
-}  // namespace
-
 int guarded_main(const std::function<int()>& command, const std::function<std::string(const std::exception&)>& speaker,
                  const std::string& help) {
   const auto fail = [&](const std::exception& error, int status, const std::string& more = "") {
@@ -320,8 +310,8 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   const std::string see = fmt::format("; see `{}`", help);
   try {
     const int status = command();
-    if (is_written() || status != kOk) return status;
-    throw std::runtime_error("cannot write to standard output");
+    if (print_out("") || status != kOk) return status;
+    throw NotPrinted();
   } catch (const UsageError& error) {
     return fail(error, kUsage, see);
   } catch (const std::invalid_argument& error) {
@@ -333,7 +323,7 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
   } catch (const std::exception& error) {
     // As fmt says it of a stream.
     if (std::string_view(error.what()).starts_with("cannot write to file")) {
-      return fail(std::runtime_error("cannot write to standard output"), kNotMeasured);
+      return fail(NotPrinted(), kNotMeasured);
     }
     return fail(error, kNotMeasured);
   }

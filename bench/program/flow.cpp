@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
-
 #include "bench/program/cpu_share.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/run_folder.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/standard_output.hpp"
 #include "bench/program/time_limit.hpp"
 #include "bench/program/together.hpp"
 #include "bench/program/usage_error.hpp"
@@ -148,10 +147,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   if (session) {
     observed.telemetry = runner.telemetry();
     status = session->finish(complete, runner.wall_time(), std::move(observed));
-    session->present(options, setup.style);
-    // If another rank fails from here on, this process ends without a flush.
-    std::cout.flush();
-    std::fflush(stdout);
+    if (!session->present(options, setup.style) && status == kOk) throw NotPrinted();
   }
   watch.doing("ending");
   if (!complete) {

@@ -2,29 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/program/present.hpp"
 
-#include <cstdio>
-#include <iostream>
 #include <sstream>
 #include <string>
 
 #include "bench/program/google_benchmark.hpp"
+#include "bench/program/standard_output.hpp"
 #include "harness/present/run.hpp"
 #include "harness/result/journal.hpp"
 
 namespace roofmark {
 
-void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
+bool present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
              const TerminalStyle& style) {
+  const auto in_format = [&run](const std::string& format) {
+    std::ostringstream text;
+    write_google_benchmark(text, format, run.records);
+    return text.str();
+  };
+  std::string text;
   if (!options.format.empty()) {
-    write_google_benchmark(std::cout, options.format, run.records);
+    text = in_format(options.format);
   } else {
-    const std::string text = options.quiet ? std::string() : run_text(run, conclusions, style);
-    std::fputs((text + (file.empty() ? "" : file.string() + "\n")).c_str(), stdout);
+    text = options.quiet ? std::string() : run_text(run, conclusions, style);
+    if (!file.empty()) text += file.string() + "\n";
   }
-  if (options.out_file.empty()) return;
-  std::ostringstream text;
-  write_google_benchmark(text, options.out_format, run.records);
-  write_file(options.out_file, text.str());
+  const bool printed = print_out(text);
+  if (!options.out_file.empty()) write_file(options.out_file, in_format(options.out_format));
+  return printed;
 }
 
 }  // namespace roofmark

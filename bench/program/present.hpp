@@ -11,8 +11,8 @@
 namespace roofmark {
 
 /// Shows a run that has ended: the tables and the path of its file, if there is one, or its records in Google Benchmark's
-/// formats. Writes --benchmark_out.
-void present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
+/// formats. Writes --benchmark_out. False if standard output could not be written.
+bool present(const RunOptions& options, const Run& run, const Conclusions& conclusions, const std::filesystem::path& file,
              const TerminalStyle& style);
 
 }  // namespace roofmark

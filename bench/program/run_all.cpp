@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "bench/program/present.hpp"
 #include "bench/program/run_folder.hpp"
 #include "bench/program/settings.hpp"
+#include "bench/program/standard_output.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/machine/children.hpp"
 #include "harness/machine/host.hpp"
@@ -153,8 +153,9 @@ class AllDevices {
       if (status_ == kUsage && id != ids_.front()) {
         say(fmt::format("only {} has such cases, which use several GPUs", ids_.front()));
         Run& run = alone_.front();
-        present(options_, run, conclude(run), place(kAlone, ids_.front()) / "result.json", style_);
+        const bool printed = present(options_, run, conclude(run), place(kAlone, ids_.front()) / "result.json", style_);
         status_ = before;
+        if (!printed && status_ == kOk) throw NotPrinted();
         return false;
       }
       if (status_ == kInterrupted || status_ == kUsage) return false;
@@ -195,12 +196,13 @@ class AllDevices {
         unwritten = error.what();
       }
       say("\n" + ranks_table(run.header.ranks, style_) + ratios_table());
-      present(options_, run, conclusions, unwritten.empty() ? folder_ / "result.json" : fs::path(), style_);
-      std::cout.flush();
+      const fs::path file = unwritten.empty() ? folder_ / "result.json" : fs::path();
+      const bool printed = present(options_, run, conclusions, file, style_);
       if (!unwritten.empty()) {
         throw WriteError(
             fmt::format("{}; the results of the single devices are in {}", unwritten, (folder_ / kTogether).string()));
       }
+      if (!printed && status_ == kOk) throw NotPrinted();
     } else {
       roofmark::say(options_.program,
                     "no device recorded a result while all ran at once; their files are in " + folder_.string());

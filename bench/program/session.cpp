@@ -239,11 +239,11 @@ void Session::write() {
   written_ = steady_seconds();
 }
 
-void Session::present(const RunOptions& options, const TerminalStyle& style) const {
-  roofmark::present(options, run_, conclusions_, result_written_ ? folder_ / "result.json" : fs::path(), style);
-  if (write_error_.empty()) return;
-  std::fflush(stdout);
-  say(program_, way_out());
+bool Session::present(const RunOptions& options, const TerminalStyle& style) const {
+  const fs::path file = result_written_ ? folder_ / "result.json" : fs::path();
+  const bool printed = roofmark::present(options, run_, conclusions_, file, style);
+  if (!write_error_.empty()) say(program_, way_out());
+  return printed;
 }
 
 }  // namespace roofmark

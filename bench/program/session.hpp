@@ -56,7 +56,8 @@ class Session {
   int abandon(const std::string& reason);
 
   /// Presents a finished run. Last on stderr: the files that could not be written, and what to do.
-  void present(const RunOptions& options, const TerminalStyle& style) const;
+  /// False if standard output could not be written.
+  bool present(const RunOptions& options, const TerminalStyle& style) const;
 
  private:
   RunFooter footer(bool complete, const WallTime& wall);

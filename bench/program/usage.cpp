@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "bench/program/command_model.hpp"
 #include "bench/program/documentation.hpp"
+#include "bench/program/standard_output.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
 
@@ -145,7 +147,9 @@ bool parse(CLI::App& app, const std::vector<std::string>& words, bool speak) {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw UsageError(error.what());
-    if (speak) app.exit(error);
+    std::ostringstream said;
+    app.exit(error, said, said);
+    if (speak && !print_out(said.str())) throw NotPrinted();
     return true;
   }
   return false;

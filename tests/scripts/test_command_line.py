@@ -412,11 +412,21 @@ def test_a_hang_up_is_an_interrupt_unless_it_is_ignored(tmp_path):
     process.communicate(timeout=120)
 
 
-@pytest.mark.parametrize("words", [("info",), ("info", "--json"), ("list", "--suite", "quick", "--device", "cpu"), ("profile", "show", "cpu")])
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("run", "--help"), ("man",), ("info",), ("info", "--json"), ("list", "--suite", "quick", "--device", "cpu"),
+                                   ("profile", "show", "cpu")])
 def test_output_that_cannot_be_written_is_no_success(words):
     with open("/dev/full", "w") as full:
         done = subprocess.run([ROOFMARK, *words], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 3 and done.stderr.endswith("roofmark: cannot write to standard output\n"), done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--benchmark_format=json",), ("--benchmark_format=console",)])
+def test_a_run_whose_output_cannot_be_written_is_no_success_and_leaves_a_complete_file(more, tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([ROOFMARK, "run", "--device", "cpu", "--case", "stream/triad/fp64/bytes:32768", "--max-seconds", "0.001", "--out", tmp_path / "out", *more],
+                              stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and done.stderr.endswith("roofmark: cannot write to standard output\n"), done.stderr
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["complete"]
 
 
 def test_a_pipe_that_nobody_reads_any_longer_leaves_a_complete_file(tmp_path):
