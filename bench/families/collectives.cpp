@@ -191,8 +191,13 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   }
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
   if (has_root(*op) && asked.has("root")) point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
-  if (!asked.has("place") && !list.lacks(point).empty()) point.in_place = true;  // what is only in place
-  if (asked.has("place")) point.in_place = asked.word_of("place", kPlaces, "out") == "in";
+  point.in_place = asked.word_of("place", kPlaces, "out") == "in";
+  Point other_place = point;
+  other_place.in_place = !point.in_place;
+  if (const std::string why = list.lacks(point); !why.empty() && list.lacks(other_place).empty()) {
+    if (asked.has("place")) throw std::invalid_argument(why);
+    point = other_place;
+  }
   if (asked.has("issue")) {
     asked.word_of("issue", kIssues, "");
     if (listing.device.backend != Backend::cuda) throw std::invalid_argument("calls over MPI are in no graph");
@@ -203,8 +208,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     if (fabric.buffers.empty()) throw std::invalid_argument("these ranks have plain buffers alone");
     point.buffer = asked.one_of("buffer", fabric.buffers, Buffer::plain);
   }
-  if (const std::string why = list.lacks(point); !why.empty()) throw std::invalid_argument(why);
-  return collective_case(listing, point);
+  Case c = collective_case(listing, point);
+  if (c.unsupported.empty()) c.unsupported = list.lacks(point);
+  return c;
 }
 
 std::vector<Group> list(const Listing& listing) {

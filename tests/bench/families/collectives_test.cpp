@@ -481,6 +481,20 @@ TEST_F(CollectiveSuites, GroupsThatRanksDoNotFormAreRefused) {
   EXPECT_EQ(refusal("ping_pong/int8/bytes:8/round:0/group:div_2"), "ping_pong has rounds of pairs, and no groups");
 }
 
+// As other families say it of a type that their device has no operation for.
+TEST_F(CollectiveSuites, WhatTheLibraryLacksIsUnsupported) {
+  class Mpi final : public SilentCommunicator {
+    bool supports(Collective, DataType type, Reduction) const override { return type == DataType::fp32; }
+  };
+  make(1, 2, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) { return std::make_shared<Mpi>(); };
+  const Case half = chosen("all_reduce/bf16/bytes:1024/op:max");
+  EXPECT_EQ(half.name(), "all_reduce/bf16/bytes:1024/ranks:2/op:max/place:out/impl:mpi");
+  EXPECT_EQ(half.unsupported, "silent has no all_reduce by max of bf16");
+  EXPECT_EQ(chosen("all_reduce/fp32/bytes:1024").unsupported, "");
+  EXPECT_EQ(refusal("all_to_all/fp32/bytes:1024/place:in"), "silent has no all_to_all in place") << "a word that it never has";
+}
+
 /// The bytes of a case on each resource; of what it loads less than the probe, negative.
 std::map<std::string_view, double> loads(const Case& c) {
   std::map<std::string_view, double> bytes;
