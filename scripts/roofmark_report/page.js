@@ -1,46 +1,71 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-// Positions in their order, moved to at least `gap` apart around where they were.
-function spread(positions, gap) {
+// The centres of labels of these sizes, in their order, moved until none is on another, around where they were.
+function spread(centres, sizes) {
+  const around = (members) => {
+    let size = 0, begins = 0;
+    for (const i of members) {
+      begins += centres[i] - sizes[i] / 2 - size;
+      size += sizes[i];
+    }
+    return {members, size, begin: begins / members.length};
+  };
   const groups = [];
-  for (const i of [...positions.keys()].sort((a, b) => positions[a] - positions[b])) {
-    let group = {centre: positions[i], members: [i]};
-    let last;
-    while ((last = groups.at(-1)) && group.centre - last.centre < gap * (group.members.length + last.members.length) / 2) {
+  for (const i of [...centres.keys()].sort((a, b) => centres[a] - centres[b])) {
+    let group = around([i]), last;
+    while ((last = groups.at(-1)) && group.begin < last.begin + last.size) {
       groups.pop();
-      const count = last.members.length + group.members.length;
-      group = {centre: (last.centre * last.members.length + group.centre * group.members.length) / count,
-               members: [...last.members, ...group.members]};
+      group = around([...last.members, ...group.members]);
     }
     groups.push(group);
   }
   const placed = [];
-  for (const {centre, members} of groups) {
-    members.forEach((i, rank) => { placed[i] = centre + gap * (rank - (members.length - 1) / 2); });
+  for (const {members, begin} of groups) {
+    let end = begin;
+    for (const i of members) {
+      placed[i] = end + sizes[i] / 2;
+      end += sizes[i];
+    }
   }
   return placed;
 }
-// Labels along a slope turn with it, and those of the ceilings stay apart, when the axes are zoomed or resized.
+// Labels along a slope turn with it, and they and those of the ceilings stay apart, when the axes are zoomed or resized.
 function placeLabels(plot) {
   const {xaxis, yaxis, annotations} = plot._fullLayout;
   if (xaxis.type !== "log" || yaxis.type !== "log") return;
+  const lineHeight = 14, letterWidth = 0.55;  // in pixels, and of the font's size
   const perDecade = (axis) => axis._length / Math.abs(axis.range[1] - axis.range[0]);
-  const angle = -Math.atan2(perDecade(yaxis), perDecade(xaxis)) * 180 / Math.PI;
+  const angle = Math.atan2(perDecade(yaxis), perDecade(xaxis)), cos = Math.cos(angle), sin = Math.sin(angle);
   const change = {};
   const set = (i, what, value) => {
     if (Math.abs((annotations[i][what] || 0) - value) > 0.5) change[`annotations[${i}].${what}`] = value;
   };
-  annotations.forEach((label, i) => {
-    if (!/ slope$/.test(label.name)) return;
+  const slopes = [...annotations.entries()].filter(([, label]) => / slope$/.test(label.name)).map(([i, label]) => {
+    const x = label.x * perDecade(xaxis), y = label.y * perDecade(yaxis);
     const away = label.name === "below slope" ? -9 : 9;  // from the line, at right angles to it
-    set(i, "textangle", angle);
-    set(i, "xshift", away * Math.sin(angle * Math.PI / 180));
-    set(i, "yshift", away * Math.cos(angle * Math.PI / 180));
-  });
+    return {i, away, along: x * cos + y * sin, across: y * cos - x * sin + away,
+            length: label.text.length * label.font.size * letterWidth + lineHeight};
+  }).sort((a, b) => a.across - b.across);
+  // Labels of lines that are close together share a row.
+  const rows = [];
+  for (const slope of slopes) {
+    const last = rows.at(-1);
+    if (last && slope.across - last.at(-1).across < lineHeight) last.push(slope);
+    else rows.push([slope]);
+  }
+  for (const row of rows) {
+    const placed = spread(row.map(({along}) => along), row.map(({length}) => length));
+    row.forEach(({i, away, along}, rank) => {
+      const moved = placed[rank] - along;
+      set(i, "textangle", -angle * 180 / Math.PI);
+      set(i, "xshift", moved * cos - away * sin);
+      set(i, "yshift", moved * sin + away * cos);
+    });
+  }
   const ceilings = [...annotations.keys()].filter((i) => annotations[i].name === "ceiling");
   const heights = ceilings.map((i) => -annotations[i].y * perDecade(yaxis));
-  spread(heights, 14).forEach((height, rank) => set(ceilings[rank], "ay", height - heights[rank]));
+  spread(heights, heights.map(() => lineHeight)).forEach((height, rank) => set(ceilings[rank], "ay", height - heights[rank]));
   if (Object.keys(change).length) Plotly.relayout(plot, change);
 }
 const plots = [...document.querySelectorAll(".plot")];

@@ -70,6 +70,30 @@ def test_draws_every_record_and_asks_nobody(result, tmp_path, shown):
     assert shown.complaints() == []
 
 
+@pytest.mark.parametrize("rates", [(1.05, 1.1, 1.15), (1.3, 1.7, 2.1), (2, 7, 7.02)])
+def test_labels_of_slopes_of_close_rates_stay_apart(rates, tmp_path, shown):
+    result = make_result.h200()
+    dram = next(c for c in result["ceilings"] if c["resource"] == "dram")
+    slopes = [dram | {"resource": name, "title": title, "empirical": rate * dram["empirical"]}
+              for (name, title), rate in zip({"l2": "L2 cache", "l1": "L1 cache", "shared": "shared memory"}.items(), rates)]
+    result["ceilings"] = [c for c in result["ceilings"] if c["resource"] not in ("l2", "l1", "shared")] + slopes
+    shown.open(make(result, tmp_path))
+    wait_for(shown, "document.getElementById('roofline').dataset.points")
+    # Of each label the centre along its line and at right angles to it, and its length, as drawn.
+    labels = shown.evaluate("""(() => {
+      const plot = document.getElementById('roofline');
+      return plot._fullLayout.annotations.flatMap((label, i) => {
+        if (!/ slope$/.test(label.name)) return [];
+        const angle = -label.textangle * Math.PI / 180, text = plot.querySelector(`.annotation[data-index="${i}"] .annotation-text`);
+        const box = text.getBoundingClientRect(), x = (box.left + box.right) / 2, y = -(box.top + box.bottom) / 2;
+        return [[x * Math.cos(angle) + y * Math.sin(angle), y * Math.cos(angle) - x * Math.sin(angle), text.getComputedTextLength()]];
+      }); })()""")
+    assert len(labels) == 4
+    for i, (along, across, length) in enumerate(labels):
+        for other_along, other_across, other_length in labels[:i]:
+            assert abs(across - other_across) > 10 or abs(along - other_along) > (length + other_length) / 2, labels
+
+
 def test_a_team_is_drawn(cluster, tmp_path, shown):
     page = make(cluster, tmp_path)
     shown.open(page)
