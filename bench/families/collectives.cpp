@@ -196,7 +196,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   other_place.in_place = !point.in_place;
   if (const std::string why = list.lacks(point); !why.empty() && list.lacks(other_place).empty()) {
     if (asked.has("place")) throw std::invalid_argument(why);
-    point = other_place;
+    point = std::move(other_place);
   }
   if (asked.has("issue")) {
     asked.word_of("issue", kIssues, "");
