@@ -128,7 +128,8 @@ TEST(HealthyMachines, RanksWithDifferentClocks) {
   Record record = at_clock(device, resource::fp32_fma, 1900e6, 0.99);
   const double slowest = record.measurement->summary.median;
   record.measurement->clock_hz = 1980e6;
-  record.measurement->ranks = {RankTimes{0.96 * slowest, slowest, {}, {}, 1980e6}, RankTimes{slowest, slowest, {}, {}, 1900e6}, {}};
+  record.measurement->ranks = {
+      RankTimes{0.96 * slowest, slowest, {}, {}, 1980e6}, RankTimes{slowest, slowest, {}, {}, 1900e6}, {}};
   EXPECT_NEAR(*judge(theoretical_roofline(device), record).record.placement->of_theoretical_clock, 0.99, 1e-9);
 }
 
