@@ -99,7 +99,7 @@ void set_by_time(RuleReading& reading, const Times& times, double at_median, boo
   if (reading.lacks_interval) return;
   const auto at = [&](double seconds) { return at_median * (falls ? times.median / seconds : seconds / times.median); };
   reading.low = at(falls ? *times.interval_high : *times.interval_low);
-  // In files of before, with widely spread blocks, the interval of the time reaches 0: a rate then has no upper end.
+  // In older files, with widely spread blocks, the interval of the time reaches 0: a rate then has no upper end.
   if (!falls || *times.interval_low > 0) reading.high = at(falls ? *times.interval_low : *times.interval_high);
 }
 
