@@ -168,7 +168,7 @@ def test_axes_of_time_have_the_units_of_the_tables():
 def test_units_are_spelled_as_on_the_terminal():
     expected = re.findall(r'EXPECT_EQ\(format_(\w+)\(([\d.e-]+)(?:, Unit::(\w+))?\), "([^"]*)"\)',
                           (ROOT / "tests" / "harness" / "model" / "units_test.cpp").read_text(encoding="utf-8"))
-    names = {"flop": "FLOP", "op": "op", "byte": "B", "launch": "launch"}
+    names = {"flop": "FLOP", "op": "op", "byte": "B", "launch": "launch", "access": "access"}
     forms = {"rate": lambda value, unit: units.rate(value, names[unit]), "amount": lambda value, unit: units.scaled(value, names[unit]),
              "seconds": lambda value, _: units.seconds(value), "bytes": lambda value, _: units.size(value),
              "share": lambda value, _: units.share(value), "change": lambda value, _: units.change(value), "duration": lambda value, _: units.duration(value), "intensity": lambda value, _: units.intensity(value),
