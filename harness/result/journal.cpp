@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,23 +31,6 @@ void write_all(int file, std::string_view& text, const std::filesystem::path& pa
   }
 }
 
-constexpr std::string_view kTemporary = ".tmp";
-
-/// Temporary files of writers of `path` that were killed. A writer holds a lock while it lives, on whatever host.
-void remove_abandoned(const std::filesystem::path& path) {
-  const std::string begin = path.filename().string() + ".";
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(path.parent_path(), error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string file = entry->path().filename().string();
-    if (!file.starts_with(begin) || !file.ends_with(kTemporary)) continue;
-    const int found = ::open(entry->path().c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (found < 0) continue;
-    if (::flock(found, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
-    ::close(found);
-  }
-}
-
 /// A new file beside `path` that can be renamed to it, and its descriptor.
 std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -56,12 +38,10 @@ std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path&
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
     throw WriteError(fmt::format("cannot replace {}: it is not a regular file", path.string()));
   }
-  remove_abandoned(path);
   std::filesystem::path temporary = path;
-  temporary += fmt::format(".{}{}", ::getpid(), kTemporary);
+  temporary += fmt::format(".{}.tmp", ::getpid());
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", temporary.string(), std::strerror(errno)));
-  ::flock(file, LOCK_EX | LOCK_NB);  // not on every file system: then none of its files is taken for abandoned
   return {temporary, file};
 }
 

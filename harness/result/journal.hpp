@@ -79,7 +79,7 @@ std::string results_below(const std::filesystem::path& folder);
 std::filesystem::path real_path(const std::filesystem::path& path);
 
 /// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn. A link
-/// stays one, even /dev/stdout: what it leads to is replaced. Removes what killed writers of the file have left beside it.
+/// stays one, even /dev/stdout: what it leads to is replaced.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// Throws WriteError where write_file could not even begin: no folder, no permission, or something there that is no file.

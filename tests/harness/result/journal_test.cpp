@@ -3,13 +3,9 @@
 // Longer than most files: the journal and result.json are read, damaged and compared in one place.
 #include "harness/result/journal.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -407,39 +403,6 @@ TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
   file >> content;
   EXPECT_EQ(content, "new");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
-}
-
-TEST_F(JournalFile, WhatAKilledWriterLeftIsRemovedAndWhatALivingOneWritesIsNot) {
-  const fs::path target = folder_ / "result.json", dead = folder_ / "result.json.7.tmp", alive = folder_ / "result.json.8.tmp",
-                 other = folder_ / "other.json.7.tmp";
-  for (const fs::path& path : {dead, alive, other}) std::ofstream(path) << "half";
-  const int held = ::open(alive.c_str(), O_RDWR);
-  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0);
-  write_file(target, "new");
-  EXPECT_FALSE(fs::exists(dead));
-  EXPECT_TRUE(fs::exists(alive));
-  EXPECT_TRUE(fs::exists(other));
-  ::close(held);
-  check_writable(target);
-  EXPECT_FALSE(fs::exists(alive));
-}
-
-TEST_F(JournalFile, AWriterHoldsItsTemporaryFile) {
-  const fs::path target = folder_ / "result.json";
-  const pid_t writer = ::fork();
-  if (writer == 0) {
-    write_file(target, std::string(std::size_t{1} << 26, 'x'));
-    ::_exit(0);
-  }
-  const fs::path temporary = folder_ / fmt::format("result.json.{}.tmp", writer);
-  std::error_code none_yet;
-  const auto written = [&] { return fs::exists(temporary, none_yet) ? fs::file_size(temporary, none_yet) : 0; };
-  while (!fs::exists(target) && written() == 0) ::usleep(100);
-  check_writable(target);
-  int status = -1;
-  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
-  EXPECT_EQ(status, 0) << "it could rename the file";
-  EXPECT_EQ(fs::file_size(target), std::size_t{1} << 26);
 }
 
 TEST_F(JournalFile, ALinkStaysALink) {
