@@ -95,7 +95,8 @@ def gemm_squares(result, entries):
     series = {}
     for entry in sorted(square, key=lambda e: gemm_sizes(e)[0]):
         shape = entry["roofmark"]["shape"]
-        off_line = shape.get("layout", "tn") != "tn" or gemm_sizes(entry)[0] % 8 != 0
+        off_line = (", batches" if shape.get("batch", "1") != "1" else
+                    ", other layouts and odd sizes" if shape.get("layout", "tn") != "tn" or gemm_sizes(entry)[0] % 8 != 0 else "")
         key = (entry["roofmark"]["type"], shape.get("impl", ""), shape.get("algo", ""), off_line)
         series.setdefault(key, []).append(entry)
     ceilings = {c["resource"]: c for c in plots.compute_ceilings(result)}
@@ -106,9 +107,8 @@ def gemm_squares(result, entries):
     for (kind, impl, algo, off_line), members in sorted(series.items(), key=lambda item: (kinds.index(item[0][0]), item[0][1:])):
         colour = plots.colour_of(kind, kinds)
         first = algo == "default" and any(key[:2] == (kind, impl) and key[2] == "tuned" for key in series)
-        what = ", other layouts and odd sizes" if off_line else ""
         traces.append(plots.records_trace(
-            f"{kind}, {impl} {algo}{what}", members, [gemm_sizes(e)[0] for e in members],
+            f"{kind}, {impl} {algo}{off_line}", members, [gemm_sizes(e)[0] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="markers" if off_line else "lines+markers",
             line={"color": colour, "width": 1 if first else 2, "dash": "dash" if first else "solid"},
             marker={"color": colour, "symbol": plots.symbol_of(kind) + ("-open" if first or off_line else ""), "size": 7}))
@@ -137,12 +137,17 @@ def gemm_projections(_result, entries):
     series = {key: sorted(members, key=lambda e: gemm_sizes(e)[1]) for key, members in series.items()}
     if not series:
         return None
-    shapes = list(dict.fromkeys(rest[:2] for _, rest in series))
+    # The weights that a line is of.
+    def weights(entry):
+        shape = entry["roofmark"]["shape"]
+        return shape.get("batch", "1"), shape["m"], shape["k"]
+    shapes = list(dict.fromkeys(weights(members[0]) for members in series.values()))
     traces = []
     for (kind, _), members in series.items():
         shape = members[0]["roofmark"]["shape"]
-        what = members[0]["roofmark"]["notes"].get("shape of", f"m {shape['m']}, k {shape['k']}")
-        colour = plots.COLOURS[shapes.index(tuple(v for k, v in shape.items() if k != "n")[:2]) % len(plots.COLOURS)]
+        batch = f"batch {shape['batch']}, " if "batch" in shape else ""
+        what = members[0]["roofmark"]["notes"].get("shape of", f"{batch}m {shape['m']}, k {shape['k']}")
+        colour = plots.COLOURS[shapes.index(weights(members[0])) % len(plots.COLOURS)]
         traces.append(plots.records_trace(
             f"{what}: {kind}, {shape.get('impl', '')} {shape.get('algo', '')}", members, [gemm_sizes(e)[1] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="lines+markers",

@@ -339,38 +339,6 @@ def test_fused_operations_stand_beside_separate_ones(h200):
     assert family_plots.fused_pairs(cpu) is None and "Speed-up by fusion" not in report.page(cpu, "0" * 64)
 
 
-def with_atomic_additions(h200):
-    """With the ceiling of atomic additions, a case of them, and one of strides."""
-    work = {"phases": [[{"resource": "global_atomic", "unit": "op", "amount": 1e9}]]}
-    old = next(entry for entry in h200["benchmarks"] if entry["name"].startswith("stream/copy/"))
-    record = old["roofmark"] | {"family": "access", "operation": "atomic_add", "type": "int32", "work": work}
-    placement = {"bound_by": "global_atomic", "flops_per_second": 1e12, "of_empirical": 0.5, "t_min_seconds": 5e-4}
-    atomic = old | {"name": "access/atomic_add/int32/space:global/per:warp/impl:own", "roofmark": record | {"placement": placement}}
-    stride = old | {"name": "access/stride/int32/bytes:1073741824/stride:4/impl:own/cache:cold",
-                    "roofmark": old["roofmark"] | {"family": "access", "operation": "stride", "type": "int32"}}
-    ceiling = {"resource": "global_atomic", "title": "atomic additions to global memory", "unit": "op", "doubtful": False, "empirical": 2e12, "first": 2e12,
-               "first_by": "ceilings/atomic_add/int32/space:global/per:warp/impl:own"}
-    return h200 | {"benchmarks": [*h200["benchmarks"], atomic, stride], "ceilings": [*h200["ceilings"], ceiling]}, atomic, stride
-
-
-def test_atomic_additions_are_no_roof_of_arithmetic(h200):
-    result, _, _ = with_atomic_additions(h200)
-    drawn = roofline_plot.roofline(result)
-    assert not [trace["name"] for trace in drawn["data"] if "atomic" in trace["name"]]
-    made = tables.ceilings_table(result)
-    ridge = [title for title, *_ in made["columns"]].index("Ridge, FLOP/B")
-    ridges = {row[1][0]: row[ridge][0] for row in made["rows"]}
-    assert ridges["global_atomic"] == "" and ridges["fp32_fma"] and ridges["int8_tensor"]
-
-
-def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):
-    result, atomic, stride = with_atomic_additions(h200)
-    drawn = [figure for figure, _ in family_plots.of_family("access", result, [atomic, stride])]
-    assert [len(figure["data"][0]["x"]) for figure in drawn] == [1, 1]
-    assert ["op/s" in str(figure["layout"]) for figure in drawn] == [True, False] and "B/s" in str(drawn[1]["layout"])
-    assert "FLOP/s" not in str([figure["layout"] for figure in drawn])
-
-
 def test_a_killed_writer_does_not_stop_the_next_one_that_has_its_pid(tmp_path):
     """In a container the PIDs are the same each time."""
     (tmp_path / f"report.html.{os.getpid()}.tmp").write_text("half of another page")

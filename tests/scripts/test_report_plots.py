@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the plots of a report draw."""
+import copy
+
+from conftest import need
+
+need("jinja2", "orjson", "plotly", "tree_sitter_javascript")
+from roofmark_report import family_plots, roofline_plot, tables  # noqa: E402
+
+
+def with_atomic_additions(h200):
+    """With the ceiling of atomic additions, a case of them, and one of strides."""
+    work = {"phases": [[{"resource": "global_atomic", "unit": "op", "amount": 1e9}]]}
+    old = next(entry for entry in h200["benchmarks"] if entry["name"].startswith("stream/copy/"))
+    record = old["roofmark"] | {"family": "access", "operation": "atomic_add", "type": "int32", "work": work}
+    placement = {"bound_by": "global_atomic", "flops_per_second": 1e12, "of_empirical": 0.5, "t_min_seconds": 5e-4}
+    atomic = old | {"name": "access/atomic_add/int32/space:global/per:warp/impl:own", "roofmark": record | {"placement": placement}}
+    stride = old | {"name": "access/stride/int32/bytes:1073741824/stride:4/impl:own/cache:cold",
+                    "roofmark": old["roofmark"] | {"family": "access", "operation": "stride", "type": "int32"}}
+    ceiling = {"resource": "global_atomic", "title": "atomic additions to global memory", "unit": "op", "doubtful": False, "empirical": 2e12, "first": 2e12,
+               "first_by": "ceilings/atomic_add/int32/space:global/per:warp/impl:own"}
+    return h200 | {"benchmarks": [*h200["benchmarks"], atomic, stride], "ceilings": [*h200["ceilings"], ceiling]}, atomic, stride
+
+
+def test_atomic_additions_are_no_roof_of_arithmetic(h200):
+    result, _, _ = with_atomic_additions(h200)
+    drawn = roofline_plot.roofline(result)
+    assert not [trace["name"] for trace in drawn["data"] if "atomic" in trace["name"]]
+    made = tables.ceilings_table(result)
+    ridge = [title for title, *_ in made["columns"]].index("Ridge, FLOP/B")
+    ridges = {row[1][0]: row[ridge][0] for row in made["rows"]}
+    assert ridges["global_atomic"] == "" and ridges["fp32_fma"] and ridges["int8_tensor"]
+
+
+def product(h200, **shape):
+    """A product of this shape."""
+    old = next(entry for entry in h200["benchmarks"] if entry["name"].startswith("gemm/bf16/"))
+    made = copy.deepcopy(old)
+    made["roofmark"]["notes"].pop("shape of", None)
+    made["roofmark"]["shape"] = {key: str(value) for key, value in shape.items()} | {"impl": "cublaslt", "layout": "tn", "algo": "tuned", "cache": "cold"}
+    made["name"] = "gemm/bf16/" + "/".join(f"{key}:{value}" for key, value in made["roofmark"]["shape"].items())
+    return made
+
+
+def test_batches_are_not_on_the_line_of_single_products(h200):
+    squares = [product(h200, m=n, n=n, k=n) for n in (256, 1024)] + [product(h200, batch=1, m=512, n=512, k=512)]
+    batches = [product(h200, batch=b, m=n, n=n, k=n) for b, n in ((4096, 64), (256, 256))]
+    drawn = {trace["name"]: trace for trace in family_plots.gemm_squares(h200, squares + batches)["data"] if "tuned" in trace["name"]}
+    assert {name: (trace["x"], trace["mode"]) for name, trace in drawn.items()} == {
+        "bf16, cublaslt tuned": ([256, 512, 1024], "lines+markers"), "bf16, cublaslt tuned, batches": ([64, 256], "markers")}
+    layers = [product(h200, batch=b, m=4096, n=n, k=1024) for b in (8, 16) for n in (16, 64)] + [product(h200, m=4096, n=16, k=1024)]
+    drawn = family_plots.gemm_projections(h200, layers)["data"]
+    assert [(trace["name"].partition(":")[0], trace["x"]) for trace in drawn] == [
+        ("batch 8, m 4096, k 1024", [16, 64]), ("batch 16, m 4096, k 1024", [16, 64]), ("m 4096, k 1024", [16])]
+    assert len({trace["line"]["color"] for trace in drawn}) == 3
+
+
+def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):
+    result, atomic, stride = with_atomic_additions(h200)
+    drawn = [figure for figure, _ in family_plots.of_family("access", result, [atomic, stride])]
+    assert [len(figure["data"][0]["x"]) for figure in drawn] == [1, 1]
+    assert ["op/s" in str(figure["layout"]) for figure in drawn] == [True, False] and "B/s" in str(drawn[1]["layout"])
+    assert "FLOP/s" not in str([figure["layout"] for figure in drawn])
