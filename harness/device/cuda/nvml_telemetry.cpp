@@ -89,6 +89,7 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   sources_ = Sources{};
   Sources& found = *sources_;
   found.instantaneous = fields({field::kPowerInstant})[0].has_value();
+  for (const auto& [link, is_up] : device_.nvlinks()) found.nvlinks.push_back(link);
 
   struct Reason {
     std::string_view name;
@@ -255,13 +256,15 @@ void NvmlTelemetry::count_pcie_errors(std::map<std::string, double>& whole, Coun
   if (const auto port = port_above(folder)) count("port " + port->filename().string(), *port);
 }
 
-void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) const {
+void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) {
   const auto of_link = [&readings](unsigned link) -> auto& { return readings[fmt::format("link {}", link)]; };
   // Whether fields of links that the GPU lacks have a status is not documented.
-  std::vector<unsigned> links;
-  for (const auto& [link, is_up] : device_.nvlinks()) {
-    links.push_back(link);
-    of_link(link)["nvlink_links"] = is_up;
+  const std::vector<unsigned>& links = sources().nvlinks;
+  const std::map<unsigned, bool> answering = device_.nvlinks();
+  for (const unsigned link : links) {
+    // A link that no longer answers is down if others do: of a lost GPU none does.
+    const auto found = answering.find(link);
+    if (!answering.empty()) of_link(link)["nvlink_links"] = found != answering.end() && found->second;
   }
   // nvmlNvLinkErrorCounter_t: replays, recoveries, CRC errors of flow control and of data.
   constexpr const char* kErrors[] = {"nvlink_replay_errors", "nvlink_recovery_errors", "nvlink_crc_errors",

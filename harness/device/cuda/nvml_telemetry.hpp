@@ -38,6 +38,7 @@ class NvmlTelemetry final : public TelemetrySource {
     std::vector<std::pair<std::string_view, unsigned>> throttle_fields;  ///< by reason
     std::vector<std::pair<std::string_view, int>> throttle_policies;     ///< of the older function: nvmlPerfPolicyType_t
     std::optional<double> slowdown_celsius;                              ///< where NVML has no margin
+    std::vector<unsigned> nvlinks;
     std::unique_ptr<XidReports> xid;
   };
   Sources& sources();
@@ -50,7 +51,7 @@ class NvmlTelemetry final : public TelemetrySource {
   std::map<std::string, double> throttled_seconds(const std::vector<std::optional<double>>& nanoseconds) const;
   void count_memory_errors(std::map<std::string, double>& counters) const;
   void count_pcie_errors(std::map<std::string, double>& whole, CounterReadings& readings) const;
-  void count_nvlink_errors(CounterReadings& readings) const;
+  void count_nvlink_errors(CounterReadings& readings);
   void state_condition(std::map<std::string, double>& counters) const;
 
   NvmlDevice device_;

@@ -34,6 +34,7 @@ struct Driver {
   unsigned long long corrected = 0, uncorrected = 0;
   unsigned remapped[4] = {0, 0, 0, 0};
   unsigned replays = 0, lanes = 16, links = 18, links_up = 18, processes = 1;
+  unsigned silent_link = ~0u;                           ///< its state cannot be read
   unsigned long long link_errors[5] = {0, 0, 0, 0, 0};  ///< of the first link
   unsigned char fabric = 3;
   unsigned fabric_health = 0x1AA;    ///< nothing is wrong, and the driver tells so
@@ -171,7 +172,7 @@ inline int lanes(void*, unsigned* count) {
 }
 inline int link_state(void*, unsigned link, int* up) {
   *up = link < driver.links_up;
-  return link < driver.links ? 0 : 2;
+  return link < driver.links && link != driver.silent_link ? 0 : 2;
 }
 inline int link_error(void*, unsigned link, int type, unsigned long long* errors) {
   *errors = link == 0 ? driver.link_errors[type] : 1;

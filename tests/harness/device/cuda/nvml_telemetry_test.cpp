@@ -478,6 +478,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
        {"uncorrected_errors", "state_remap_failed"}},
       {"retired", [] { driver.fields[30] += 1; }, {"uncorrected_errors"}, {}},
       {"NVLink", [] { driver.links_up = 17; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
+      {"silent NVLink", [] { driver.silent_link = 9; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
       {"lanes", [] { driver.lanes = 8; }, {"link_lost"}, {}},  // from before the run it shows under transfers: link_training
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
       {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
