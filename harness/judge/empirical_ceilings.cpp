@@ -29,11 +29,7 @@ struct Found {
   void set(double value, const Record& probe, bool counts_cycles) const {
     rate = value;
     by = probe.name();
-    const Summary& summary = probe.measurement->summary;
-    half_width.reset();
-    if (summary.interval_low && summary.interval_high) {
-      half_width = (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
-    }
+    half_width = relative_half_width(probe.measurement->summary);
     if (counts_cycles) clock_hz = probe.measurement->slowest_clock_hz();
     by_library = probe.sets_ceiling->by == SetsCeiling::By::library;
   }

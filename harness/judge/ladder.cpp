@@ -130,12 +130,10 @@ std::optional<LadderPoint> point_of(const Record& record) {
   const std::optional<AccessLatency> latency = access_latency(record);
   const std::string bytes = value_of(record.shape, "bytes");
   if (!latency || bytes.empty() || !value_of(record.shape, kSmKey).empty() || record.measurement->background) return {};
-  const Summary& summary = record.measurement->summary;
   LadderPoint point{*latency, std::stoull(bytes), 0};
-  if (summary.interval_low && summary.interval_high) {
+  if (const auto half_width = relative_half_width(record.measurement->summary)) {
     const auto blocks = static_cast<int>(record.measurement->blocks.size());
-    const double half_width = (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
-    point.relative_error = half_width / (blocks > 1 ? student_t_95(blocks - 1) : 2);
+    point.relative_error = *half_width / (blocks > 1 ? student_t_95(blocks - 1) : 2);
   }
   return point;
 }

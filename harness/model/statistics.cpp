@@ -115,6 +115,13 @@ Summary summarize(const std::vector<Sample>& samples) {
   return summary;
 }
 
+std::optional<double> relative_half_width(const Summary& summary) {
+  const auto& low = summary.interval_low;
+  const auto& high = summary.interval_high;
+  if (!low || !high) return std::nullopt;
+  return *low > 0 ? std::log(*high / *low) / 2 : (*high - *low) / 2 / summary.median;
+}
+
 std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, double relative_half_width, int blocks) {
   if (!(relative_half_width > 0)) throw std::invalid_argument("an interval needs a width above 0");
   if (blocks < 1) throw std::invalid_argument("at least one block");

@@ -36,6 +36,10 @@ double student_t_95(int degrees_of_freedom);
 /// block's median is not above 0.
 Summary summarize(const std::vector<Sample>& samples);
 
+/// Half the width of a summary's interval on the scale of logarithms: 0.05 for +- 5 %. Absent where there is no interval. Older
+/// files have intervals whose lower end is 0 or below: of those, half the width over the median.
+std::optional<double> relative_half_width(const Summary& summary);
+
 /// The number of samples for which summarize() gives an interval of about +- relative_half_width of the median:
 /// (t sqrt(pi / 2) sigma / (relative_half_width x median))^2, since the large-sample error of a median is
 /// sqrt(pi / 2) sigma / sqrt(n). sigma is the scaled median absolute deviation, or half of the distance from the 15.9 % to the

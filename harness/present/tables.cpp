@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
 #include "harness/present/grid.hpp"
 
@@ -65,11 +66,6 @@ std::string to_text(const Tables& tables, const TerminalStyle& style) {
 std::string clock_or_dash(std::optional<double> hz) { return hz ? format_clock(*hz) : "-"; }
 
 std::string cycles_or_dash(std::optional<double> cycles) { return cycles ? fmt::format("{:.1f}", *cycles) : "-"; }
-
-std::optional<double> relative_half_width(const Summary& summary) {
-  if (!summary.interval_low || !summary.interval_high) return std::nullopt;
-  return (*summary.interval_high - *summary.interval_low) / 2 / summary.median;
-}
 
 bool is_call(const Record& record) { return record.measurement && record.measurement->timed != Timed::device; }
 

@@ -169,7 +169,8 @@ def family_table(family, entries, titles):
         if record["pass"] == 2:
             name += " (after)"
         low, high = m.get("interval", (None, None))
-        width = None if low is None else max(high - m["median"], m["median"] - low) / m["median"]
+        # As on the terminal (relative_half_width of harness/model/statistics.hpp).
+        width = None if low is None else math.log(high / low) / 2 if low > 0 else (high - low) / 2 / m["median"]
         bound = p.get("bound_by")
         samples = m["samples"]["seconds"]
         throttled = sum(m["samples"]["throttled"])

@@ -38,8 +38,8 @@ TEST(Drift, WhatTheProbesScatterIsNone) {
     std::vector<Record> both = {read_of_dram(1e-3, 1), read_of_dram(1e-3 / 1.036, 2)};
     for (Record& record : both) {
       Summary& summary = record.measurement->summary;
-      summary.interval_low = (1 - half_width) * summary.median;
-      summary.interval_high = (1 + half_width) * summary.median;
+      summary.interval_low = summary.median * std::exp(-half_width);
+      summary.interval_high = summary.median * std::exp(half_width);
     }
     return analyze({}, both, {});
   };
@@ -48,6 +48,7 @@ TEST(Drift, WhatTheProbesScatterIsNone) {
   EXPECT_THAT(scattered.findings, IsEmpty());
   EXPECT_NEAR(scattered.roofline.ceilings()[0].drift_half_width(), 0.03 * std::sqrt(2.0), 1e-12);
   EXPECT_FALSE(scattered.roofline.ceilings()[0].moved());
+  EXPECT_NEAR(drift_with(3).roofline.ceilings()[0].drift_half_width(), 3 * std::sqrt(2.0), 1e-12);
 }
 
 std::vector<Finding> drifts(double last_rate, double last_clock_hz, const Resource& resource = resource::bf16_tensor) {

@@ -285,5 +285,19 @@ TEST(FitLine, WhatIsNoLineHasNone) {
   EXPECT_THROW(fit_line({1, 2}, {1, NAN}, {1, 1}), std::invalid_argument);
 }
 
+TEST(RelativeHalfWidth, IsTheFactorsLogarithmHoweverWideTheIntervalIs) {
+  const auto of = [](double median, double low, double high) {
+    Summary summary;
+    summary.median = median;
+    summary.interval_low = low;
+    summary.interval_high = high;
+    return relative_half_width(summary);
+  };
+  EXPECT_FALSE(relative_half_width(Summary{}));
+  EXPECT_NEAR(*of(2, 1.98, 2.02), 0.01, 1e-5);
+  EXPECT_DOUBLE_EQ(*of(1, std::exp(-3), std::exp(3)), 3) << "and not sinh(3)";
+  EXPECT_DOUBLE_EQ(*of(1, -1, 3), 2) << "of a file from before";
+}
+
 }  // namespace
 }  // namespace roofmark
