@@ -31,12 +31,17 @@ inline Record ok_record(std::string family, std::string operation, Work work, do
   return record;
 }
 
+/// A probe that spends `amount` of a resource in `seconds`, and sets its ceiling.
+inline Record probe_record(std::string operation, Resource resource, double amount, double seconds) {
+  Record record = ok_record("ceilings", std::move(operation), {{{{resource, amount}}}}, seconds);
+  record.sets_ceiling = {resource};
+  return record;
+}
+
 /// Ceilings of DRAM and FMA, and a product below them.
 inline std::vector<Record> placed_records() {
-  Record memory = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, 1e-3);
-  memory.sets_ceiling = {resource::dram};
-  Record compute = ok_record("ceilings", "fma", {{{{resource::fp32_fma, 1e12}}}}, 1e-2);
-  compute.sets_ceiling = {resource::fp32_fma};
+  Record memory = probe_record("dram_read", resource::dram, 1e9, 1e-3);
+  Record compute = probe_record("fma", resource::fp32_fma, 1e12, 1e-2);
   Record gemm = ok_record("gemm", "blas", {{{{resource::fp32_fma, 1e12}, {resource::dram, 1e9}}}}, 2e-2);
   Record wrong = ok_record("stream", "copy", {{{{resource::dram, 1e9}}}}, 1e-3);
   wrong.status = Status::wrong;

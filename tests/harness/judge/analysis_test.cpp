@@ -142,8 +142,7 @@ TEST(Analysis, TheDecayOfEachRankIsLookedAtAndTheWorstIsNamed) {
 }
 
 TEST(Analysis, CeilingsThatContradictEachOtherAreAFinding) {
-  Record l3 = ok_record("ceilings", "l3", {{{{resource::l3, 1e9}}}}, 2e-3);
-  l3.sets_ceiling = {resource::l3};
+  Record l3 = probe_record("l3", resource::l3, 1e9, 2e-3);
   std::vector<Record> records = {probe(1e-3, 1), l3};
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::contradiction));
 }
@@ -172,8 +171,7 @@ TEST(Analysis, AProductMayBeSomewhatFasterThanTheOneProductThatSetItsCeiling) {
 }
 
 TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
-  Record peer = ok_record("ceilings", "peer", {{{{resource::nvlink, 1e9}}}}, 1e-3);
-  peer.sets_ceiling = {resource::nvlink};
+  Record peer = probe_record("peer", resource::nvlink, 1e9, 1e-3);
   Record reduced = ok_record("all_reduce", "nccl", {{{{resource::nvlink, 1.5e9, 0.6e9}}}}, 1e-3);
   reduced.message = Message{};
   std::vector<Record> records = {peer, reduced};
@@ -184,8 +182,7 @@ TEST(Analysis, ANetworkThatReducesIsAboveTheRoofByWhatIsLeftOnTheWire) {
 
 // The ceiling is that of all ranks at once, both ways: two GPUs below one PCIe switch have more.
 TEST(Analysis, APairMayExceedWhatAllRanksHaveAtOnce) {
-  Record ring = ok_record("ceilings", "pcie", {{{{resource::pcie, 1e9}}}}, 1e-3);
-  ring.sets_ceiling = {resource::pcie};
+  Record ring = probe_record("pcie", resource::pcie, 1e9, 1e-3);
   std::vector<Record> records = {ring, ok_record("ping_pong", "", {{{{resource::pcie, 1e9}}}}, 0.75e-3)};
   EXPECT_TRUE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
   records[1].work.phases.front().front().lighter = true;
@@ -357,10 +354,8 @@ Record transfer_at(double trained, double at_most) {
 TEST(Analysis, ACopyIsNoLaunch) {
   Record copy = ok_record("any", "in", {{{{resource::host_to_device, 64}}}}, 2e-6);
   copy.transfer = Transfer{64, {{host_endpoint(), gpu_endpoint(0)}}};
-  Record launch = ok_record("ceilings", "launch", {{{{resource::stream_launch, 1}}}}, 4e-6);
-  launch.sets_ceiling = {resource::stream_launch};
-  Record link = ok_record("ceilings", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
-  link.sets_ceiling = {resource::host_to_device};
+  Record launch = probe_record("launch", resource::stream_launch, 1, 4e-6);
+  Record link = probe_record("in", resource::host_to_device, 1e9, 2e-2);
   std::vector<Record> records = {launch, link, copy};
   EXPECT_FALSE(has(analyze({}, records, {}).findings, FindingKind::above_empirical));
   EXPECT_EQ(records.back().placement->bound_by, "host_to_device");

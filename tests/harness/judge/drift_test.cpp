@@ -15,8 +15,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 Record read_of_dram(double seconds, int pass) {
-  Record record = ok_record("ceilings", "dram_read", {{{{resource::dram, 1e9}}}}, seconds);
-  record.sets_ceiling = {resource::dram};
+  Record record = probe_record("dram_read", resource::dram, 1e9, seconds);
   record.pass = pass;
   return record;
 }

@@ -34,18 +34,14 @@ TEST(RooflinePlot, WithoutARateOfTheMemoryThereIsNone) {
 /// As that of one core beside a memory that all cores share.
 TEST(RooflinePlot, ARoofBelowAllResultsIsInIt) {
   auto records = placed_records();
-  Record slow = ok_record("ceilings", "fma", {{{{resource::fp64_fma_one_core, 1e3}}}}, 1e-2);
-  slow.sets_ceiling = {resource::fp64_fma_one_core};
-  records.push_back(slow);
+  records.push_back(probe_record("fma", resource::fp64_fma_one_core, 1e3, 1e-2));
   const Analysis analysis = analyze({}, records, {});
   EXPECT_THAT(roofline_plot(analysis.roofline, records, {}), HasSubstr("fp64 FMA, one core"));
 }
 
 TEST(RooflinePlot, AtomicAdditionsAreNoRoof) {
   auto records = placed_records();
-  Record atomic = ok_record("ceilings", "atomic_add", {{{{resource::global_atomic, 1e10}}}}, 1e-2);
-  atomic.sets_ceiling = {resource::global_atomic};
-  records.push_back(atomic);
+  records.push_back(probe_record("atomic_add", resource::global_atomic, 1e10, 1e-2));
   const Analysis analysis = analyze({}, records, {});
   ASSERT_TRUE(analysis.roofline.find(resource::global_atomic)->empirical());
   EXPECT_THAT(roofline_plot(analysis.roofline, records, {}), Not(HasSubstr("atomic")));
@@ -54,9 +50,7 @@ TEST(RooflinePlot, AtomicAdditionsAreNoRoof) {
 TEST(RooflinePlot, NoTitleOfARoofIsCut) {
   auto records = placed_records();
   // Its ridge is far to the right of all results.
-  Record tensor = ok_record("ceilings", "mma", {{{{resource::fp16_tensor, 1e15}}}}, 1e-2);
-  tensor.sets_ceiling = {resource::fp16_tensor};
-  records.push_back(tensor);
+  records.push_back(probe_record("mma", resource::fp16_tensor, 1e15, 1e-2));
   const Analysis analysis = analyze({}, records, {});
   for (const int columns : {60, 100, 120}) {
     EXPECT_THAT(roofline_plot(analysis.roofline, records, {false, false, columns}), HasSubstr("fp16 tensor, fp32 accumulate"))

@@ -76,8 +76,7 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
 }
 
 TEST(RecordJson, AProbeSaysWhichCeilingItSetsAndHow) {
-  Record record = ok_record("ceilings", "launch", {{{{resource::graph_launch, 1}}}}, 1e-6);
-  record.sets_ceiling = {resource::graph_launch};
+  Record record = probe_record("launch", resource::graph_launch, 1, 1e-6);
   EXPECT_EQ(to_json(record).at("sets_ceiling"), Json({{"resource", "graph_launch"}, {"by", "rate"}}));
   record.sets_ceiling->by = SetsCeiling::By::slope;
   const Json json = to_json(record);

@@ -43,8 +43,7 @@ TEST(QuantityOfARule, AShareOfTheDatasheetIsOfTheVendorsFigureAndNotOfTheTheoret
 
 TEST(QuantityOfARule, AShareOfTheMeasuredRoofIsThatOfThePlacement) {
   const auto with_probe = [](Evidence& evidence) {
-    Record probe = ok_record("ceilings", "mma", {{{{resource::bf16_tensor, kPeak}}}}, 1 / 0.625);
-    probe.sets_ceiling = {resource::bf16_tensor};
+    Record probe = probe_record("mma", resource::bf16_tensor, kPeak, 1 / 0.625);
     std::vector<Record> records = {probe, product(0.5)};
     Roofline theoretical;
     theoretical.at(resource::bf16_tensor).theoretical = kPeak;
