@@ -113,6 +113,9 @@ class Cases {
       throw std::invalid_argument("ceilings are probed where cases need them (`--filter '^ceilings/'` for all)");
     }
     if (operations.empty()) {
+      if (const std::string_view suite = lasting_suite_with(name.family); !suite.empty()) {
+        throw std::invalid_argument(fmt::format("'{0}' is a family of the suite {1}: add --suite {1}", name.family, suite));
+      }
       throw std::invalid_argument(
           fmt::format("there is no family '{}' for this device (`list --suite full` shows all)", name.family));
     }
@@ -123,6 +126,20 @@ class Cases {
     throw std::invalid_argument(
         fmt::format("no suite has it, and its sizes are fixed (`list --suite full --filter '^{}/{}/'` shows those that exist)",
                     name.family, name.operation));
+  }
+
+  /// The suite of cases that last which has such a family; empty: none has.
+  std::string_view lasting_suite_with(const std::string& family) const {
+    Listing listing = listing_;
+    for (const Suite& suite : suites()) {
+      if (!suite.total_seconds) continue;
+      listing.suite = suite.id;
+      for (const Group& group : list_families(listing, between_ranks_alone_).suite) {
+        if (std::any_of(group.cases.begin(), group.cases.end(), [&](const Case& c) { return c.family == family; }))
+          return suite.name;
+      }
+    }
+    return {};
   }
 
   /// Throws unless a suite has the case with some number of bytes.

@@ -262,11 +262,12 @@ void find_overhead(const Record& record, double overhead_seconds, std::vector<Fi
   const bool by_slope = record.sets_ceiling && record.sets_ceiling->by == SetsCeiling::By::slope;
   if (by_slope || record.work.phases.empty()) return;
   const Measurement& measurement = *record.measurement;
-  const double sample = measurement.summary.median * measurement.launches_per_sample / measurement.batches_per_sample;
-  const double share = overhead_seconds / sample;
+  const double timed = measurement.summary.median * measurement.launches_per_sample / measurement.batches_per_sample;
+  const double share = overhead_seconds / timed;
   if (!(share > kLimit)) return;
   findings.push_back({FindingKind::overhead,
-                      fmt::format("a sample takes {}, timing overhead adds {}: up to {} of the sample", format_seconds(sample),
+                      fmt::format("a {0} takes {1}, timing overhead adds {2}: up to {3} of the {0}",
+                                  measurement.batches_per_sample > 1 ? "batch" : "sample", format_seconds(timed),
                                   format_seconds(overhead_seconds), format_share(share)),
                       record.name(), share});
 }

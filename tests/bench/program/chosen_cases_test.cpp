@@ -273,6 +273,8 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   }
   EXPECT_THAT(error("ceilings/fma/fp32/cores:all"), HasSubstr("ceilings are probed where cases need them"));
   EXPECT_THAT(error("nonsense/fp32/m:1"), HasSubstr("there is no family 'nonsense' for this device"));
+  EXPECT_EQ(error("sustained/gemm_pulses/bf16"),
+            "--case 'sustained/gemm_pulses/bf16': 'sustained' is a family of the suite sustained: add --suite sustained");
   EXPECT_THAT(error("access/bank_conflicts/int32/ways:3"), HasSubstr("no suite has it, and its sizes are fixed"));
   EXPECT_THAT(error("access/bank/int32"), HasSubstr("'bank' is not an operation of access on this device (atomic_add, bank_"));
   EXPECT_THAT(error("latency/stride/int8/bytes:4K/stride:64"), HasSubstr("'stride' is not an operation of latency on this"));
