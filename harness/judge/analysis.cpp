@@ -259,8 +259,7 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
 /// cases has no part in it: that of a ceiling, and that of what is no work (call_lines).
 void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
   constexpr double kLimit = 0.01;
-  const bool by_slope = record.sets_ceiling && record.sets_ceiling->by == SetsCeiling::By::slope;
-  if (by_slope || record.work.phases.empty()) return;
+  if (record.work.phases.empty() || (record.sets_ceiling && record.sets_ceiling->by == SetsCeiling::By::slope)) return;
   const Measurement& measurement = *record.measurement;
   const double timed = measurement.summary.median * measurement.launches_per_sample / measurement.batches_per_sample;
   const double share = overhead_seconds / timed;
