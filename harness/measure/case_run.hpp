@@ -108,6 +108,8 @@ class CaseRun {
   void note_calling_thread();
   std::vector<Timing> timed_samples();
   Timing timed_sample(std::size_t sample);
+  /// Per launch; 0 of a rank that takes no part, whose time is none of the team's.
+  double own_seconds(const Timing& timing, int launches) const;
   void keep_samples(int block, const std::vector<Timing>& timings);
 
   // The bits of timed launches (case_run_timing.cpp).

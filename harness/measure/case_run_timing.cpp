@@ -53,7 +53,7 @@ double CaseRun::settle_launches() {
   batch_ = run_.device.batch(plan_, launch);
   run();
   Timing last = run();
-  double seconds = last.seconds / plan_.launches;
+  double seconds = own_seconds(last, plan_.launches);
   // The first launches pay for loading and for idle clocks, so the count settles in two rounds.
   for (int round = 0; round < 2 && !given; ++round) {
     const double slowest = run_.team.max({seconds}).front();
@@ -65,7 +65,7 @@ double CaseRun::settle_launches() {
       run();
     }
     last = run();
-    seconds = last.seconds / plan_.launches;
+    seconds = own_seconds(last, plan_.launches);
   }
   last_slot_ = last.last_slot;
   Measurement& measurement = *record_.measurement;
@@ -91,7 +91,7 @@ CaseRun::Windows CaseRun::run_windows(double window_seconds, double end, const s
       run_.team.barrier();
       const double sample_start = clock();
       const Timing timing = batch_->run();
-      windows.last.push_back(timing.valid ? timing.seconds / plan_.launches : kVoidSample);
+      windows.last.push_back(timing.valid ? own_seconds(timing, plan_.launches) : kVoidSample);
       windows.host_seconds.push_back(clock() - sample_start);
     } while (run_.team.decide(clock() - window_start < window_seconds));
     windows.last = run_.team.max(std::move(windows.last));
@@ -227,12 +227,16 @@ Timing CaseRun::timed_sample(std::size_t sample) {
   return timing;
 }
 
+double CaseRun::own_seconds(const Timing& timing, int launches) const {
+  return prepared_->takes_part() ? timing.seconds / launches : 0;
+}
+
 void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
   Measurement& measurement = *record_.measurement;
   const int launches = measurement.launches_per_sample;
   const std::vector<Reading> readings = run_.sampler.around(measurement.blocks.back().span);
   std::vector<double> seconds;
-  for (const Timing& timing : timings) seconds.push_back(timing.valid ? timing.seconds / launches : kVoidSample);
+  for (const Timing& timing : timings) seconds.push_back(timing.valid ? own_seconds(timing, launches) : kVoidSample);
   seconds = run_.team.max(std::move(seconds));
   for (std::size_t i = 0; i < timings.size(); ++i) {
     if (seconds[i] == kVoidSample) {
@@ -248,7 +252,7 @@ void CaseRun::keep_samples(int block, const std::vector<Timing>& timings) {
     measurement.samples.push_back(sample);
     if (!prepared_->takes_part()) continue;
     own_samples_.push_back(sample);
-    own_samples_.back().seconds = own.seconds / launches;
+    own_samples_.back().seconds = own_seconds(own, launches);
   }
 }
 
