@@ -3,6 +3,7 @@
 #include "harness/judge/ranks/fits.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
@@ -46,12 +47,16 @@ std::optional<LatencyFit> fit(std::string series, const std::map<std::size_t, do
   const std::optional<Line> line = fit_line_relative(x, y, 0);  // no message arrives before it is sent
   if (!line) return std::nullopt;
   LatencyFit made{std::move(series), {}, {}, {}, {}, static_cast<int>(seconds.size())};
-  if (line->intercept > 0) made.latency_seconds = line->intercept;
+  if (seconds.size() > 2) made.r2 = line->r2;
   if (line->slope > 0) {
+    if (line->intercept > 0) made.latency_seconds = line->intercept;
     made.bytes_per_second = 1 / line->slope;
     if (bus_factor > 0) made.bus_bytes_per_second = bus_factor / line->slope;
+    return made;
   }
-  if (seconds.size() > 2) made.r2 = line->r2;
+  // No message is faster for being larger: the best of the lines that do not fall is level.
+  made.latency_seconds = std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
+  if (made.r2) made.r2 = 0;
   return made;
 }
 

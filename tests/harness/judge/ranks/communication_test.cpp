@@ -117,6 +117,17 @@ TEST(Fits, ALineThatWouldBeginBelowZeroHasNoLatency) {
   EXPECT_TRUE(fit.bytes_per_second);
 }
 
+TEST(Fits, ALineThatWouldFallIsLevel) {
+  const auto of = [](std::size_t bytes, double seconds) { return collective("all_reduce", bytes, 2, 1, seconds); };
+  const LatencyFit two = analyze_communication({of(2048, 8e-3), of(8192, 2e-3)}, members({"a", "a"})).fits.at(0);
+  EXPECT_DOUBLE_EQ(two.latency_seconds.value(), 5e-3) << "and not 10 ms, where the falling line begins";
+  EXPECT_FALSE(two.bytes_per_second);
+  const std::vector<Record> three = {of(1000, 3e-6), of(2000, 2e-6), of(3000, 1e-6)};
+  const LatencyFit fit = analyze_communication(three, members({"a", "a"})).fits.at(0);
+  EXPECT_DOUBLE_EQ(fit.latency_seconds.value(), 2e-6);
+  EXPECT_EQ(fit.r2, 0);
+}
+
 TEST(Fits, PairsHaveOneWithinAHostAndOneBetweenHosts) {
   const auto records = ping_pong(4, {8, 1'000'000}, [](int a, int b, std::size_t bytes) {
     const bool within = a / 2 == b / 2;
