@@ -133,9 +133,10 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
   progress.clear();
   int status = kOk;
   Observations observed;
+  // After an interruption the ranks are no longer in step.
+  bool in_step = complete || team.size() == 1;
   try {
-    // After an interruption the ranks are no longer in step.
-    if (complete || team.size() == 1) {
+    if (in_step) {
       observed.counters = runner.counters();
       if (team.size() > 1) observed.rank_telemetry = runner.rank_telemetry();
       observed.findings = runner.find_lost_telemetry();
@@ -143,6 +144,11 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     }
   } catch (const Interrupted&) {
     note_interruption();
+    in_step = false;
+  }
+  if (session && !in_step) {
+    if (observed.counters.empty()) observed.counters = runner.own_counters();
+    if (observed.findings.empty()) observed.findings = runner.find_own_lost_telemetry();
   }
   if (session) {
     observed.telemetry = runner.telemetry();

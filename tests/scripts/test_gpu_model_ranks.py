@@ -5,6 +5,7 @@ memory, or its process dies."""
 import os
 import platform
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -245,6 +246,17 @@ def test_a_gpu_that_never_enters_a_collective(tmp_path, first, stage):
         assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \S+ s in {re.escape(name)} \({stage}\)$", done.stderr, re.M)
     # Every host has enqueued the collective and waits for its GPU: nobody can tell which of them does not take part.
     assert_ended(done, out, name, "no progress for 3 s: all ranks arrived and none proceeds: the network or a link failed, or this step takes longer than --timeout")
+
+
+def test_an_interrupted_run_says_what_its_devices_counted(tmp_path):
+    out = tmp_path / "out"
+    process = ranks.start(2, *collectives("full", "^all_reduce", "--out", out), wrapper=with_gpus(2, GPUMODEL_COUNTER="ecc_uncorrected:3@0"))
+    ranks.wait_until(lambda: (out / "result.json").exists())
+    os.kill(ranks.of_rank(out, 1), signal.SIGINT)
+    done = ranks.finish(process, 60)
+    assert done.returncode == 130, done.stderr
+    result = ranks.load(out)
+    assert result["interrupted"] and "uncorrected_errors" in {finding["kind"] for finding in result["findings"]}
 
 
 LOST = "NET/Socket : connection to rank 2 at 127.0.0.1<50001> was lost"
