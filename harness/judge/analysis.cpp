@@ -3,16 +3,16 @@
 #include "harness/judge/analysis.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "harness/judge/changed_bits.hpp"
 #include "harness/judge/contradictions.hpp"
 #include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/judge/slow_clock.hpp"
+#include "harness/judge/worst_of_ranks.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
 
@@ -105,52 +105,6 @@ void find_drift(const Roofline& roofline, std::vector<Finding>& findings) {
   }
 }
 
-bool is_slowdown(std::string_view name) {
-  return std::any_of(std::begin(kThrottleReasons), std::end(kThrottleReasons),
-                     [&](const ThrottleReason& reason) { return reason.name == name && reason.is_slowdown; });
-}
-
-/// How far the clock fell below the rated one, and why.
-void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
-  constexpr double kLasting = 0.01;  // of the time
-  const Measurement& measurement = *record.measurement;
-  std::optional<double> rated_hz;
-  for (const Ceiling& ceiling : roofline.ceilings()) rated_hz = std::max(rated_hz, ceiling.rated_clock_hz);
-  const bool slow = rated_hz && measurement.clock_hz && *measurement.clock_hz < (1 - kFallenClock) * *rated_hz;
-  const double lost = slow ? 1 - *measurement.clock_hz / *rated_hz : 0;
-  const std::string brief = slow ? fmt::format("the clock fell by {:.0f} %", 100 * lost) : std::string("the clock held");
-  const std::string fall = slow ? fmt::format("{} to {}", brief, format_clock(*measurement.clock_hz)) : brief;
-  const auto shares = measurement.telemetry ? measurement.telemetry->throttled_share : std::map<std::string, double>();
-  const double driver_hz = measurement.telemetry ? measurement.telemetry->sm_clock_hz.value_or(0) : 0;
-  bool by_setting = false, named = false;
-  for (const auto& [reason, share] : shares) {
-    // Reasons may be reported while the clock changes (nvml.h says so of the hardware's slowdown).
-    if (is_slowdown(reason) && share < kLasting) continue;
-    if (reason == throttle::application_clocks.name) {
-      by_setting = share >= kLasting;
-      continue;
-    }
-    named = true;
-    findings.push_back(
-        {is_slowdown(reason) ? FindingKind::slowdown : FindingKind::throttle,
-         fmt::format("{}; throttle reason: {} (during {} of the blocks' time)", fall, reason, format_share(share)),
-         record.name(), lost, fmt::format("{} ({})", brief, reason)});
-  }
-  if (slow && by_setting) {
-    findings.push_back({FindingKind::clock,
-                        fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them", record.name(),
-                        lost, brief + " (application clocks)"});
-  } else if (slow && !named && driver_hz >= (1 - kFallenClock) * *rated_hz) {
-    findings.push_back({FindingKind::clock_under_load,
-                        fmt::format("under load the clock was {}, {:.0f} % below the {} that the driver reports",
-                                    format_clock(*measurement.clock_hz), 100 * (1 - *measurement.clock_hz / driver_hz),
-                                    format_clock(driver_hz)),
-                        record.name(), lost, fmt::format("under load the clock is {:.0f} % lower", 100 * lost)});
-  } else if (slow && !named) {
-    findings.push_back({FindingKind::clock, fall + "; the driver names no reason", record.name(), lost, brief});
-  }
-}
-
 /// The energy counter against the power readings, over a second or more.
 void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) {
   constexpr double kEnoughSeconds = 1, kTolerance = 0.05;
@@ -199,28 +153,16 @@ std::vector<Finding> decays(const Sustained& rates) {
   return found;
 }
 
-/// Each kind once: of the rank where it is worst, with all ranks that have it.
 void find_decay(const Record& record, std::vector<Finding>& findings) {
-  std::map<FindingKind, Finding> of_ranks;
+  WorstOfRanks<FindingKind> worst;
   bool by_rank = false;
   const auto& ranks = record.measurement->ranks;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank] || !ranks[rank]->sustained) continue;
     by_rank = true;
-    for (Finding& one : decays(*ranks[rank]->sustained)) {
-      const auto [place, is_new] = of_ranks.try_emplace(one.kind, Finding{one.kind, {}, record.name()});
-      Finding& worst = place->second;
-      worst.ranks.push_back(static_cast<int>(rank));
-      if (!is_new && one.size <= worst.size) continue;
-      worst.size = one.size;
-      worst.text = fmt::format("rank {}: {}", rank, one.text);
-      worst.brief = fmt::format("rank {}: {}", rank, one.brief);
-    }
+    for (const Finding& one : decays(*ranks[rank]->sustained)) worst.add(static_cast<int>(rank), one.kind, one);
   }
-  for (auto& [kind, finding] : of_ranks) {
-    if (finding.ranks.size() > 1) finding.text += fmt::format("; it is the worst of ranks {}", fmt::join(finding.ranks, ", "));
-    findings.push_back(std::move(finding));
-  }
+  for (Finding& one : worst.findings(record.name())) findings.push_back(std::move(one));
   if (by_rank || !record.sustained) return;
   for (Finding& one : decays(*record.sustained)) {
     one.case_name = record.name();

@@ -31,6 +31,33 @@ TEST(Readings, ThrottlingSaysHowFarTheClockFellAndWhy) {
             "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (during 20.0 % of the blocks' time)");
 }
 
+// The record's own telemetry is that of rank 0.
+TEST(Readings, OfRanksEachOnesClockIsLookedAtAndTheWorstIsNamed) {
+  Roofline rated;
+  rated.at(resource::fp32_fma).rated_clock_hz = 2e9;
+  std::vector<Record> records = one_record();
+  Measurement& measurement = *records[0].measurement;
+  measurement.of_rank = 0;
+  measurement.clock_hz = 2e9;
+  measurement.telemetry.emplace().sm_clock_hz = 2e9;
+  measurement.ranks = {RankTimes{1e-3, 1e-3, {}, {}, 2e9}, std::nullopt, RankTimes{1e-3, 1e-3, {}, {}, 1e9},
+                       RankTimes{1e-3, 1e-3, {}, {}, 1.5e9}};
+  EXPECT_THAT(analyze(rated, records, {}).findings, testing::IsEmpty()) << "what the driver says of ranks 2, 3 is unknown";
+  measurement.ranks[2]->throttled_share = {{"thermal", 1.0}, {"power cap", 0.1}};
+  measurement.ranks[3]->throttled_share = {{"thermal", 0.5}};
+  const std::vector<Finding> found = analyze(rated, records, {}).findings;
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].text,
+            "rank 2: the clock fell by 50 % to 1000 MHz; throttle reason: power cap (during 10.0 % of the blocks' time)");
+  EXPECT_EQ(found[1].kind, FindingKind::slowdown);
+  EXPECT_EQ(found[1].text,
+            "rank 2: the clock fell by 50 % to 1000 MHz; throttle reason: thermal (during 100.0 % of the blocks' time); it is "
+            "the worst of ranks 2, 3");
+  EXPECT_THAT(found[1].ranks, testing::ElementsAre(2, 3));
+  const Finding of_collective = analyze({}, records, {}).findings.back();
+  EXPECT_THAT(of_collective.text, testing::StartsWith("rank 2: the clock was 1000 MHz; throttle reason: thermal"));
+}
+
 TEST(Readings, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {
   std::vector<Record> records = one_record();
   records[0].measurement->telemetry.emplace().throttled_share = {{"hardware slowdown", 0.1}, {"hardware thermal", 0.2},
