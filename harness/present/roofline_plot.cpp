@@ -50,10 +50,12 @@ std::string roofline_plot(const Roofline& roofline, const std::vector<Record>& r
                                                  [](const Point& a, const Point& b) { return a.intensity < b.intensity; });
   const double x0 = std::log10(std::min(least->intensity, 0.1)) - 0.1;
   const double x1 = std::log10(std::max(most->intensity, 4 * roofs.front().rate / bandwidth));
-  double floor_rate = bandwidth * std::pow(10, x0);
-  for (const Point& point : points) floor_rate = std::min(floor_rate, point.rate);
-  floor_rate = std::min(floor_rate, roofs.back().rate);
-  const double y0 = std::log10(floor_rate), y1 = std::log10(roofs.front().rate * 1.3);
+  double lowest = std::min(bandwidth * std::pow(10, x0), roofs.back().rate), highest = roofs.front().rate;
+  for (const Point& point : points) {
+    lowest = std::min(lowest, point.rate);
+    highest = std::max(highest, point.rate);
+  }
+  const double y0 = std::log10(lowest), y1 = std::log10(highest * 1.3);
   constexpr int kLabel = 12, kRows = 20;
   const int columns = std::clamp(style.columns, 60, 120) - kLabel - 2;
   const auto column = [&](double x) { return static_cast<int>(std::lround((std::log10(x) - x0) / (x1 - x0) * (columns - 1))); };

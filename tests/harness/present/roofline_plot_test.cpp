@@ -39,6 +39,16 @@ TEST(RooflinePlot, ARoofBelowAllResultsIsInIt) {
   EXPECT_THAT(roofline_plot(analysis.roofline, records, {}), HasSubstr("fp64 FMA, one core"));
 }
 
+/// As products of a type whose own roof could not be measured.
+TEST(RooflinePlot, AResultAboveAllRoofsIsInIt) {
+  auto records = placed_records();
+  records.push_back(ok_record("reductions", "", {{{{resource::fp4_tensor, 1e18}, {resource::dram, 1e14}}}}, 1e-2));
+  const Analysis analysis = analyze({}, records, {});
+  ASSERT_FALSE(analysis.roofline.find(resource::fp4_tensor));
+  const std::string plot = roofline_plot(analysis.roofline, records, {});
+  EXPECT_THAT(plot.substr(0, plot.find('+')), HasSubstr("R"));
+}
+
 TEST(RooflinePlot, AtomicAdditionsAreNoRoof) {
   auto records = placed_records();
   records.push_back(probe_record("atomic_add", resource::global_atomic, 1e10, 1e-2));
