@@ -41,8 +41,8 @@ def basis(found):
     lone = sum(min(row["runs"]) == 1 for row in judged)
     blocks = sum(row["unit"] == "block" for row in judged)
     several = [row for row in judged if min(row["runs"]) > 1]
-    if several or not judged:
-        lines.append(f"{100 * significance.ALPHA:g} % false alarms among {max(1, found['tested'])} cases together (Holm)")
+    if several:
+        lines.append(f"{100 * significance.ALPHA:g} % false alarms in {units.plural(found['tested'], 'tested case')} together (Holm)")
     if any(row["test"] == "student" for row in several):
         lines.append("The test is Student's t, which assumes normally distributed medians of runs: Mann-Whitney needs "
                      f"{significance.least_runs(max(1, found['tested']))} runs per side.")

@@ -444,6 +444,15 @@ def test_nothing_in_common(small, save):
     assert done.returncode == 2 and done.stdout == "" and "no case in common (suites: baseline in A, baseline in B)" in done.stderr
 
 
+def test_where_no_case_was_measured_on_both_sides_no_test_is_told_of(small):
+    other = copy.deepcopy(small)
+    for _ in small["benchmarks"]:
+        other, _ = without_time(other, 0, "not_run")
+    assert not any("false alarms" in line for line in compare.basis(compare.compare([small, small], [other, other])))
+    only = small | {"benchmarks": small["benchmarks"][:1], "unmeasured": []}
+    assert "1 % false alarms in 1 tested case together (Holm)" in compare.basis(compare.compare(noisy(only, 2), noisy(only, 2, seed=1)))
+
+
 def test_the_headline_says_what_came_out_and_what_differs(small):
     name = small["benchmarks"][3]["name"]
     other = scaled(small, 1.5, name) | {"data": "zeros"}
