@@ -91,13 +91,14 @@ int read_lines(const std::filesystem::path& path, const std::function<bool(const
   int skipped = 0;
   std::string line;
   while (std::getline(file, line)) {
+    const bool is_cut_off = file.eof();
     try {
       const JsonText text(line);
       if (!use(text.root())) ++skipped;
     } catch (const nlohmann::json::exception&) {
-      ++skipped;
+      skipped += !is_cut_off;
     } catch (const std::invalid_argument&) {
-      ++skipped;
+      skipped += !is_cut_off;
     }
   }
   return skipped;

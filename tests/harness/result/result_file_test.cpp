@@ -335,6 +335,17 @@ TEST_F(ResultFolder, WhereARecoveredRunWasCutOffStaysKnown) {
               testing::StartsWith("The run was cut off in gemm/fp32/m:4096: "));
 }
 
+/// As of a run that was killed, or whose disk was full, in the midst of a line.
+TEST_F(ResultFolder, WhatWasRecoveredOfAJournalThatEndsWithinALineIsRead) {
+  const fs::path journal = folder_ / "result.jsonl";
+  fs::resize_file(journal, fs::file_size(journal) - 20);
+  int skipped = 0;
+  roofmark::Run run = read_journal(journal, skipped);
+  EXPECT_EQ(skipped, 0);
+  write_with_checksum(path(), to_json(run, conclude(run)).dump());
+  EXPECT_EQ(refusal(), "read");
+}
+
 TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
   remove("result.json.sha256");
   Json json = Json::parse(text());
