@@ -108,7 +108,8 @@ Run read_journal(const std::filesystem::path& path, int& skipped) {
   Run run;
   bool has_header = false;
   skipped = read_lines(path, [&](const JsonText::View& line) {
-    if (line.contains("header") && !has_header) {
+    if (line.contains("header")) {
+      if (has_header) throw ReadError(path.string() + " holds several runs: each needs a journal of its own");
       const Json header = line.at("header").value();
       check_schema_version(header, path);
       run.header = header_from_json(header);

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "harness/model/statistics.hpp"
+
 namespace roofmark {
 
 std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
@@ -35,9 +37,10 @@ std::vector<Overlap> overlaps_of(const std::vector<Record>& records) {
     double square = 0;
     bool known = true;
     for (const auto& [role, summary] : parts) {
-      known = known && summary->interval_low && summary->interval_high;
+      const auto relative = relative_half_width(*summary);
+      known = known && relative;
       if (!known) break;
-      double half = (*summary->interval_high - *summary->interval_low) / 2;
+      double half = *relative * summary->median;
       if (role == (work_is_longer ? Role::communication : Role::work)) half *= 1 - overlap.hidden;  // it is the divisor too
       square += half * half;
     }

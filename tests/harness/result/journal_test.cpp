@@ -145,6 +145,19 @@ TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
   }
 }
 
+TEST_F(JournalFile, ThoseOfSeveralRunsInOneFileAreRefused) {
+  write_sample();
+  const std::string one = text();
+  std::ofstream(path()) << one << one;
+  int skipped = 0;
+  try {
+    read_journal(path(), skipped);
+    ADD_FAILURE() << "the records of both were those of the first run";
+  } catch (const ReadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("holds several runs"));
+  }
+}
+
 TEST_F(JournalFile, TheFirstSchemaVersionIsNamed) {
   overwrite("{\"header\":{\"schema_version\":1,\"ceilings\":[]}}\n");
   int skipped = 0;

@@ -242,6 +242,16 @@ TEST(Scaling, OfTheSameTotalIsStrong) {
   EXPECT_NEAR(scaling_row(found.scaling, 8, true).weak_efficiency.value(), 0.9, 1e-3);  // 9 GB/s at 4 MB against 10 at 1 MB
 }
 
+/// Of this half width in seconds, as summarize() gives them: by a factor below and above the median.
+void set_intervals(std::vector<Record>& records, double half) {
+  for (Record& record : records) {
+    Summary& summary = record.measurement->summary;
+    const double factor = std::exp(half / summary.median);
+    summary.interval_low = summary.median / factor;
+    summary.interval_high = summary.median * factor;
+  }
+}
+
 TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
   std::vector<Record> records = overlap_records(10e-3, 4e-3, 11e-3);
   Communication found = analyze_communication(records, members({"a", "b"}));
@@ -251,12 +261,12 @@ TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
   EXPECT_EQ(found.overlaps[0].covered, 1);
   EXPECT_NEAR(found.overlaps[0].slow_down.value(), 0.1, 1e-12);
   EXPECT_FALSE(found.overlaps[0].hidden_half_width);
-  for (Record& record : records) {
-    record.measurement->summary.interval_low = record.measurement->summary.median - 1e-4;
-    record.measurement->summary.interval_high = record.measurement->summary.median + 1e-4;
-  }
+  set_intervals(records, 1e-4);
   found = analyze_communication(records, members({"a", "b"}));
   EXPECT_NEAR(found.overlaps[0].hidden_half_width.value(), std::hypot(1, 1, 1 - 0.75) * 1e-4 / 4e-3, 1e-12);
+  set_intervals(records, 4e-3);
+  found = analyze_communication(records, members({"a", "b"}));
+  EXPECT_NEAR(found.overlaps[0].hidden_half_width.value(), std::hypot(1, 1, 1 - 0.75), 1e-9) << "a wide one too";
   records[1].measurement->summary.median = 20e-3;
   records[2].measurement->summary.median = 32e-3;
   found = analyze_communication(records, members({"a", "b"}));
@@ -269,10 +279,7 @@ TEST(Overlaps, SayWhatIsHiddenAndWhatItCosts) {
 // One NIC of 50 GB/s: the product lasts 15.7 % of the all-reduce. That is all it can hide, and it hides all of it.
 TEST(Overlaps, AProductThatIsShorterThanTheAllReduceHidesWhatItCan) {
   std::vector<Record> records = overlap_records(1.57e-3, 10e-3, 10e-3);
-  for (Record& record : records) {
-    record.measurement->summary.interval_low = record.measurement->summary.median - 1e-5;
-    record.measurement->summary.interval_high = record.measurement->summary.median + 1e-5;
-  }
+  set_intervals(records, 1e-5);
   Overlap found = analyze_communication(records, members({"a", "b"})).overlaps.at(0);
   EXPECT_NEAR(found.hidden, 1, 1e-9);
   EXPECT_NEAR(found.covered, 0.157, 1e-9);
