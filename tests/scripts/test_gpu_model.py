@@ -299,6 +299,12 @@ def test_refused_access_is_measured_through_the_host_and_said(tmp_path):
     assert {demand["resource"] for demand in staged["work"]["phases"][0]} == {"host_to_device", "device_to_host"}
 
 
+@pytest.mark.parametrize("name", ["peer/int8/bytes:64/from:1", "peer/int8/bytes:64/from:2/to:2", "peer_both/int8/bytes:64/from:0/to:0/access:off"])
+def test_a_gpu_is_not_its_own_peer(name):
+    done = roofmark("list", "--device", "cuda:0", "--case", f"transfer/{name}", **PEERS)
+    assert done.returncode == 2 and "from and to are the same GPU" in flat(done.stderr)
+
+
 def test_a_chase_in_a_peers_memory_begins_with_the_peers_cache_evicted(tmp_path):
     done = roofmark("run", "--device", "cuda:0", "--suite", "baseline", "--filter", "^latency/peer/int8/bytes:268435456/", "--max-seconds", "0.001",
                     "--out", tmp_path / "out", GPUMODEL_TRACE="1", GPUMODEL_NOISE="0", GPUMODEL_DEVICES="2", GPUMODEL_MEMORY="512M", GPUMODEL_TOTAL="512M")
