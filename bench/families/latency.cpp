@@ -256,7 +256,7 @@ void add_peers(CaseList& list, std::size_t bytes) {
     chase.peer = gpu;
     Case c = chase_case(listing, "peer", chase, resource::peer_access, {{"gpu", std::to_string(gpu)}});
     if (gpus < 2) {
-      c.unsupported = "needs two GPUs, but this process has one";
+      c.unsupported = kNeedsOtherGpus;
     } else if (std::string why = why_no_access(*fabric->local, own, gpu); !why.empty()) {
       c.unsupported = std::move(why);
     }

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "bench/families/transfer_links.hpp"
+#include "bench/support/fabric.hpp"
 #include "harness/model/units.hpp"
 
 namespace roofmark::transfer {
 
 std::string why_unreached(const Fabric* fabric) {
-  return fabric ? "needs several GPUs in one process, but each process here has one"
-                : "needs two GPUs, but this process has one";
+  return fabric ? "needs several GPUs in one process, but each process here has one" : kNeedsOtherGpus;
 }
 
 std::map<int, std::size_t> arrays_by_gpu(const Transfer& transfer) {

@@ -58,6 +58,8 @@ std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& fir
 /// GPUs that share a link to the host: "cuda:0, cuda:1 by 0000:15:01.0"; empty where every GPU has a link of its own to the
 /// host.
 std::string shared_links(const Fabric& fabric);
+/// Why a case of several GPUs is not measured without a fabric (process_fabric says when there is one).
+inline constexpr const char* kNeedsOtherGpus = "needs two GPUs, and a run of the first one (cuda:0) without --only-device";
 /// N of "cuda:N"; 0 of any other device.
 int cuda_ordinal(const DeviceInfo& device);
 /// The colours of all ranks in one communicator.

@@ -231,7 +231,7 @@ TEST_F(LatencyCases, APeerIsSaidToBeMissing) {
   ASSERT_EQ(all.size(), 2U);
   for (const auto& [bytes, c] : all) {
     EXPECT_EQ(demand(c).resource.id, "peer_access");
-    EXPECT_EQ(c.unsupported, "needs two GPUs, but this process has one");
+    EXPECT_EQ(c.unsupported, kNeedsOtherGpus);
   }
 }
 

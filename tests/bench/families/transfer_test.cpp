@@ -348,7 +348,7 @@ TEST(Transfer, AProductIsComparedAloneAndBesideCopies) {
 
 TEST(Transfer, PairsOfGpusAreNotMissing) {
   for (const Case& c : transfers_of_suite(h200(), SuiteName::quick)) {
-    EXPECT_EQ(c.unsupported == "needs two GPUs, but this process has one", c.operation == "peer") << c.name();
+    EXPECT_EQ(c.unsupported == kNeedsOtherGpus, c.operation == "peer") << c.name();
   }
   Fabric ranks;
   ranks.members.resize(8);

@@ -346,7 +346,7 @@ TEST(ChosenCases, WhatNeedsAnotherGpuIsUnsupportedWhereThereIsNone) {
                            "transfer/host_to_device/int8/bytes:1K/gpu:1", "transfer/both/int8/bytes:1K/gpu:all"}) {
     const std::vector<Group> groups = chosen({h200()}, {name});
     ASSERT_THAT(groups, SizeIs(1)) << name;
-    EXPECT_EQ(groups[0].cases[0].unsupported, "needs two GPUs, but this process has one") << name;
+    EXPECT_EQ(groups[0].cases[0].unsupported, kNeedsOtherGpus) << name;
   }
   EXPECT_THAT(chosen({h200()}, {"all_reduce/fp32/bytes:1K"})[0].cases[0].unsupported, HasSubstr("roofmark-mpi measures"));
 }
