@@ -103,14 +103,6 @@ void set_by_time(RuleReading& reading, const Times& times, double at_median, boo
   if (!falls || *times.interval_low > 0) reading.high = at(falls ? *times.interval_low : *times.interval_high);
 }
 
-/// Adds the independent uncertainty of the roof that a share is of. Both are factors, so their logarithms add as squares: a
-/// share stays above 0 however widely the blocks of a busy machine spread.
-void widen(RuleReading& reading, double half_width) {
-  const auto end = [&](double rate) { return std::hypot(std::log(rate / *reading.value), half_width); };
-  if (reading.low) *reading.low = *reading.value * std::exp(-end(*reading.low));
-  if (reading.high) *reading.high = *reading.value * std::exp(end(*reading.high));
-}
-
 /// Sets a share of the theoretical roof at the observed clock.
 void set_at_clock(RuleReading& reading, std::optional<double> share) {
   constexpr double kTolerance = 1.02;
@@ -130,6 +122,17 @@ const Ceiling* bound_of(const Record& record, const Roofline& roofline) {
     if (ceiling.resource.id == record.placement->bound_by) return &ceiling;
   }
   return nullptr;
+}
+
+/// Adds the independent uncertainty of a measured roof that a share is of. Both are factors, so their logarithms add as
+/// squares: a share stays above 0 however widely the blocks of a busy machine spread.
+void widen_by_roof(RuleReading& reading, const Record& record, Quantity quantity, const Roofline& roofline) {
+  const Ceiling* bound = bound_of(record, roofline);
+  if (!bound || quantity != Quantity::of_empirical) return;
+  const double half_width = bound->empirical_half_width().value_or(0);
+  const auto end = [&](double rate) { return std::hypot(std::log(rate / *reading.value), half_width); };
+  if (reading.low) *reading.low = *reading.value * std::exp(-end(*reading.low));
+  if (reading.high) *reading.high = *reading.value * std::exp(end(*reading.high));
 }
 
 /// What a share that was reached in this time is of.
@@ -161,8 +164,7 @@ void read_share(RuleReading& reading, const Record& record, Quantity quantity, c
     if (!reading.value) return;
   }
   set_by_time(reading, record.measurement->summary, *share, true);
-  const Ceiling* bound = bound_of(record, roofline);
-  if (bound && quantity == Quantity::of_empirical) widen(reading, bound->empirical_half_width().value_or(0));
+  widen_by_roof(reading, record, quantity, roofline);
   reading.base = base_of(record, quantity, roofline, record.measurement->summary.median, *share);
 }
 
@@ -274,6 +276,7 @@ RuleReading read_record(const Rule& rule, const Record& record, const Roofline& 
     const RankTimes& own = *measured.ranks[*device];
     const bool is_time = rule.quantity == Quantity::seconds;
     set_by_time(reading, own, is_time ? *reading.value / *factor : *reading.value * *factor, !is_time);
+    widen_by_roof(reading, record, rule.quantity, roofline);
     // Before ranks had intervals of their own, a file had the record's alone.
     const auto has_interval = [](const std::optional<RankTimes>& rank) { return rank && rank->interval_low; };
     const bool is_of_before = summary.interval_low && std::none_of(measured.ranks.begin(), measured.ranks.end(), has_interval);

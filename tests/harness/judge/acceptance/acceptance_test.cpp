@@ -784,6 +784,23 @@ TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
       << "no rank has one: an older file";
 }
 
+TEST(Acceptance, AShareOfAMeasuredRoofHasTheRoofsUncertaintyOnEachRankToo) {
+  Record together = product(0.9);
+  together.measurement->ranks = {times_of_rank(1 / 0.9), times_of_rank(1 / 0.9)};
+  Record probe = probe_record("gemm", resource::bf16_tensor, kPeak, 1);
+  probe.measurement->summary.interval_low = 1 / 1.2;
+  probe.measurement->summary.interval_high = 1.2;
+  Evidence evidence = run("GPU-1", {probe, together});
+  const Profile profile =
+      profile_of("[rule.share]\ncases = '^gemm/'\nquantity = 'of_empirical'\nleast = 0.85\nreason = 'r'\nsource = 's'\n");
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H200"}};
+  for (const char* gpu : {"GPU-1", "GPU-2"}) {
+    const Judgement judgement = judge(profile, {evidence}, {});
+    EXPECT_NEAR(*check_of(judgement, "share", gpu).low, 0.9 / 1.2, 1e-4);
+    EXPECT_EQ(check_of(judgement, "share", gpu).verdict, Verdict::inside_interval);
+  }
+}
+
 TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   const Profile profile = profile_of(
       "[rule.clocked]\ncases = '^gemm/'\nquantity = 'of_theoretical_clock'\nleast = 0.8\nreason = 'r'\nsource = 's'\n");
