@@ -10,9 +10,9 @@
 #include "harness/judge/changed_bits.hpp"
 #include "harness/judge/contradictions.hpp"
 #include "harness/judge/empirical_ceilings.hpp"
+#include "harness/judge/findings_by_rank.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/judge/slow_clock.hpp"
-#include "harness/judge/worst_of_ranks.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
 
@@ -154,20 +154,18 @@ std::vector<Finding> decays(const Sustained& rates) {
 }
 
 void find_decay(const Record& record, std::vector<Finding>& findings) {
-  WorstOfRanks<FindingKind> worst;
+  FindingsByRank found(record);
   bool by_rank = false;
   const auto& ranks = record.measurement->ranks;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank] || !ranks[rank]->sustained) continue;
     by_rank = true;
-    for (const Finding& one : decays(*ranks[rank]->sustained)) worst.add(static_cast<int>(rank), one.kind, one);
+    for (const Finding& one : decays(*ranks[rank]->sustained)) found.add(static_cast<int>(rank), one);
   }
-  for (Finding& one : worst.findings(record.name())) findings.push_back(std::move(one));
-  if (by_rank || !record.sustained) return;
-  for (Finding& one : decays(*record.sustained)) {
-    one.case_name = record.name();
-    findings.push_back(std::move(one));
+  if (!by_rank && record.sustained) {
+    for (const Finding& one : decays(*record.sustained)) found.add({}, one);
   }
+  found.move_to(findings);
 }
 
 bool is_lighter(const Work& work, const Resource& resource) {

@@ -10,8 +10,8 @@
 
 namespace roofmark {
 
-/// How far the clock fell below the rated one, and why. Of several ranks each cause once, with all ranks that have it; a fall
-/// without a cause that the driver names is one of the rank alone whose telemetry the record has.
+/// How far the clock fell below the rated one during a record, and why. In a file of several devices each is judged by its own
+/// clock and throttle reasons; that a clock fell without a reason needs the driver's clock, which the file has of one device.
 void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings);
 
 }  // namespace roofmark

@@ -31,31 +31,41 @@ TEST(Readings, ThrottlingSaysHowFarTheClockFellAndWhy) {
             "the clock fell by 12 % to 1760 MHz; throttle reason: power cap (during 20.0 % of the blocks' time)");
 }
 
-// The record's own telemetry is that of rank 0.
-TEST(Readings, OfRanksEachOnesClockIsLookedAtAndTheWorstIsNamed) {
-  Roofline rated;
-  rated.at(resource::fp32_fma).rated_clock_hz = 2e9;
+TEST(Readings, OfSeveralDevicesEachIsThrottledByItself) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
   std::vector<Record> records = one_record();
   Measurement& measurement = *records[0].measurement;
-  measurement.of_rank = 0;
-  measurement.clock_hz = 2e9;
+  measurement.clock_hz = 1.2e9;
   measurement.telemetry.emplace().sm_clock_hz = 2e9;
-  measurement.ranks = {RankTimes{1e-3, 1e-3, {}, {}, 2e9}, std::nullopt, RankTimes{1e-3, 1e-3, {}, {}, 1e9},
-                       RankTimes{1e-3, 1e-3, {}, {}, 1.5e9}};
-  EXPECT_THAT(analyze(rated, records, {}).findings, testing::IsEmpty()) << "what the driver says of ranks 2, 3 is unknown";
-  measurement.ranks[2]->throttled_share = {{"thermal", 1.0}, {"power cap", 0.1}};
-  measurement.ranks[3]->throttled_share = {{"thermal", 0.5}};
-  const std::vector<Finding> found = analyze(rated, records, {}).findings;
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].text,
-            "rank 2: the clock fell by 50 % to 1000 MHz; throttle reason: power cap (during 10.0 % of the blocks' time)");
-  EXPECT_EQ(found[1].kind, FindingKind::slowdown);
+  measurement.of_rank = 0;
+  const auto rank = [](double clock_hz, std::map<std::string, double> shares) {
+    return RankTimes{1e-3, 1e-3, {}, {}, clock_hz, {}, std::move(shares)};
+  };
+  measurement.ranks = {rank(1.2e9, {}), rank(1.8e9, {{"thermal", 0.5}}), std::nullopt, rank(1.6e9, {{"thermal", 0.25}}),
+                       rank(1.2e9, {})};
+  const std::vector<Finding> found = analyze(theoretical, records, {}).findings;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].kind, FindingKind::clock_under_load);
+  EXPECT_THAT(found[0].ranks, testing::ElementsAre(0)) << "of rank 4 the driver's clock is unknown";
   EXPECT_EQ(found[1].text,
-            "rank 2: the clock fell by 50 % to 1000 MHz; throttle reason: thermal (during 100.0 % of the blocks' time); it is "
-            "the worst of ranks 2, 3");
-  EXPECT_THAT(found[1].ranks, testing::ElementsAre(2, 3));
-  const Finding of_collective = analyze({}, records, {}).findings.back();
-  EXPECT_THAT(of_collective.text, testing::StartsWith("rank 2: the clock was 1000 MHz; throttle reason: thermal"));
+            "rank 3: the clock fell by 20 % to 1600 MHz; throttle reason: thermal (during 25.0 % of the blocks' time); it is "
+            "the worst of ranks 1, 3");
+  EXPECT_EQ(found[1].brief, "rank 3: the clock fell by 20 % (thermal)");
+  EXPECT_THAT(found[1].ranks, testing::ElementsAre(1, 3));
+  EXPECT_THAT(analyze({}, records, {}).findings.back().text,
+              testing::StartsWith("rank 1: the clock was 1800 MHz; throttle reason: thermal"))
+      << "of a rated clock that is unknown nobody says whether it held";
+}
+
+TEST(Readings, AClockThatWasNotMeasuredDidNotHold) {
+  std::vector<Record> records = one_record();
+  records[0].measurement->telemetry.emplace().throttled_share = {{"thermal", 0.2}};
+  const std::vector<Finding> found = analyze({}, records, {}).findings;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].text,
+            "the clock was lowered, by how much is unknown; throttle reason: thermal (during 20.0 % of the blocks' time)");
+  EXPECT_EQ(found[0].brief, "the clock was lowered (thermal)");
 }
 
 TEST(Readings, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {

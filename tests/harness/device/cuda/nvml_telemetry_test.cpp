@@ -267,17 +267,21 @@ TEST_F(NvmlTelemetryTest, AHealthyGpuGivesNoFinding) {
 TEST_F(NvmlTelemetryTest, ThrottlingByTheCountersIsAFinding) {
   const auto power_cap = findings_of_run([](int i) { driver.fields[74] += i > 10 ? 50e6 : 0; });
   EXPECT_THAT(kinds(power_cap), ElementsAre(FindingKind::throttle));
-  EXPECT_EQ(power_cap[0].text, "the clock held; throttle reason: power cap (during 25.0 % of the blocks' time)");
+  EXPECT_EQ(power_cap[0].text,
+            "the clock was lowered, by how much is unknown; throttle reason: power cap (during 25.0 % of the blocks' time)");
   const auto brake = findings_of_run([](int i) { driver.fields[253] += i == 5 ? 30e6 : 0; });
   EXPECT_THAT(kinds(brake), ElementsAre(FindingKind::slowdown));
-  EXPECT_EQ(brake[0].text, "the clock held; throttle reason: power brake (during 1.5 % of the blocks' time)");
+  EXPECT_EQ(brake[0].text,
+            "the clock was lowered, by how much is unknown; throttle reason: power brake (during 1.5 % of the blocks' time)");
   EXPECT_THAT(findings_of_run([](int i) { driver.fields[253] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
 }
 
 TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
   const auto found = findings_of_run([](int i) { driver.reasons = i == 4 || i == 5 ? 0x8 : 0x1; });
   EXPECT_THAT(kinds(found), ElementsAre(FindingKind::slowdown));
-  EXPECT_EQ(found[0].text, "the clock held; throttle reason: hardware slowdown (during 9.5 % of the blocks' time)");
+  EXPECT_EQ(
+      found[0].text,
+      "the clock was lowered, by how much is unknown; throttle reason: hardware slowdown (during 9.5 % of the blocks' time)");
   EXPECT_THAT(findings_of_run([](int i) { driver.reasons = i == 4 ? 0x8 : 0x1; }), IsEmpty()) << "one reading";
 }
 

@@ -801,6 +801,25 @@ TEST(Acceptance, AShareOfAMeasuredRoofHasTheRoofsUncertaintyOnEachRankToo) {
   }
 }
 
+TEST(Acceptance, ASlowdownIsTheFaultOfTheGpusThatSlowedDown) {
+  const Profile profile = profile_of("[rule.slow]\nquantity = 'finding.slowdown'\nmost = 0\nreason = 'r'\n");
+  for (const int hot : {0, 1}) {
+    Record together = product(0.9);
+    together.measurement->telemetry.emplace();
+    together.measurement->of_rank = 0;
+    together.measurement->ranks = {times_of_rank(1), times_of_rank(1)};
+    for (auto& rank : together.measurement->ranks) rank->throttled_share.emplace();
+    together.measurement->ranks[static_cast<std::size_t>(hot)]->throttled_share = {{"hardware thermal", 0.5}};
+    if (hot == 0) together.measurement->telemetry->throttled_share = {{"hardware thermal", 0.5}};
+    Evidence evidence = run("GPU-0", {together});
+    evidence.findings = evidence.analysis.findings;
+    evidence.devices = {{"GPU-0", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-1", "node1", "cuda:1", "NVIDIA H200"}};
+    const Judgement judgement = judge(profile, {evidence}, {});
+    EXPECT_EQ(check_of(judgement, "slow", "GPU-0").verdict, hot == 0 ? Verdict::fail : Verdict::pass) << hot;
+    EXPECT_EQ(check_of(judgement, "slow", "GPU-1").verdict, hot == 1 ? Verdict::fail : Verdict::pass) << hot;
+  }
+}
+
 TEST(Acceptance, EachRankIsJudgedByItsOwnClock) {
   const Profile profile = profile_of(
       "[rule.clocked]\ncases = '^gemm/'\nquantity = 'of_theoretical_clock'\nleast = 0.8\nreason = 'r'\nsource = 's'\n");
