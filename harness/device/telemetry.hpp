@@ -37,7 +37,7 @@ struct Telemetry {
   std::optional<double> pcie_in_bytes, pcie_out_bytes, nvlink_in_bytes, nvlink_out_bytes;
   /// The link's rate in one direction: at its present speed and width (idle links slow down), and at the highest of both ends.
   std::optional<double> pcie_bytes_per_second, pcie_bytes_per_second_at_most;
-  std::vector<std::string> throttle_reasons;  ///< names of those that lower the clock now
+  std::optional<std::vector<std::string>> throttle_reasons;  ///< names of those that lower the clock now
   /// Per reason, the time that it has lowered the clock: cumulative counters. Empty if the device has none.
   std::map<std::string, double> throttled_seconds;
 

@@ -283,10 +283,11 @@ FoundBy readings_of(const std::vector<Record>& records) {
     const Measurement& measurement = *record.measurement;
     for (const auto& rank : measurement.ranks) {
       if (rank && rank->sustained) see(*rank->sustained);
+      if (rank && rank->throttled_share) read |= FoundBy::throttling;
     }
     if (measurement.clock_hz) read |= FoundBy::clock;
     if (const auto& telemetry = measurement.telemetry) {
-      read |= FoundBy::throttling;
+      if (telemetry->throttled_share) read |= FoundBy::throttling;
       if (telemetry->energy_joules && telemetry->integrated_joules) read |= FoundBy::energy;
     }
     if (crosses_host_link(record) && std::any_of(measurement.blocks.begin(), measurement.blocks.end(), [](const Block& block) {

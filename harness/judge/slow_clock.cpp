@@ -34,7 +34,7 @@ struct ClockReadings {
 std::vector<ClockReadings> devices_of(const Measurement& measurement) {
   ClockReadings own{measurement.of_rank, measurement.clock_hz, {}, true};
   if (const auto& telemetry = measurement.telemetry) {
-    own.throttled_share = telemetry->throttled_share;
+    own.throttled_share = telemetry->throttled_share.value_or(std::map<std::string, double>());
     own.driver_hz = telemetry->sm_clock_hz.value_or(0);
   }
   if (measurement.ranks.empty()) return {own};

@@ -196,8 +196,8 @@ bool Sampler::may_be_throttled() const {
   const auto& readings = state_->series.readings;
   if (readings.empty() || state_->gave_up) return true;
   const auto& reasons = readings.back().state.throttle_reasons;
-  return std::any_of(reasons.begin(), reasons.end(),
-                     [](const std::string& reason) { return reason != throttle::application_clocks.name; });
+  return reasons && std::any_of(reasons->begin(), reasons->end(),
+                                [](const std::string& reason) { return reason != throttle::application_clocks.name; });
 }
 
 bool Sampler::gave_up() const {

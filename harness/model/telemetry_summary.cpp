@@ -105,7 +105,8 @@ std::map<std::string, double> throttled_shares(std::span<const Reading> readings
     if (share > 0) shares[reason] = share;
   }
   for (const Reading& reading : readings) {
-    for (const std::string& reason : reading.state.throttle_reasons) {
+    if (!reading.state.throttle_reasons) continue;
+    for (const std::string& reason : *reading.state.throttle_reasons) {
       if (!counted.contains(reason)) shares[reason] += 1.0 / static_cast<double>(readings.size());
     }
   }
@@ -133,7 +134,8 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   TelemetrySummary summary;
   Integral sm_clock, memory_clock, power;
   double counted = 0, counted_seconds = 0;
-  bool any = false;
+  bool any = false, tells_reasons = false;
+  std::map<std::string, double> throttled;
   std::set<std::string> by_counter;              // reasons that a counter tells of
   std::map<std::string, std::set<double>> seen;  // by reason, the times of the readings that saw it
   for (const Span& block : blocks) {
@@ -153,22 +155,25 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
       choose(summary.temperature_celsius, state.temperature_celsius, std::greater());
       choose(summary.memory_temperature_celsius, state.memory_temperature_celsius, std::greater());
       choose(summary.slowdown_margin_celsius, state.slowdown_margin_celsius, std::less());
-      for (const std::string& reason : state.throttle_reasons) seen[reason].insert(reading.seconds);
+      tells_reasons |= state.throttle_reasons || !state.throttled_seconds.empty();
+      if (!state.throttle_reasons) continue;
+      for (const std::string& reason : *state.throttle_reasons) seen[reason].insert(reading.seconds);
     }
     for (const auto& [reason, share] : counted_shares(told)) by_counter.insert(reason);
     if (const auto watts = counted_watts(told)) {
       counted += *watts * seconds;
       counted_seconds += seconds;
     }
-    for (const auto& [reason, share] : throttled_shares(told)) summary.throttled_share[reason] += share * seconds;
+    for (const auto& [reason, share] : throttled_shares(told)) throttled[reason] += share * seconds;
   }
   if (!any || !(summary.seconds > 0)) return std::nullopt;
-  for (auto& [reason, share] : summary.throttled_share) share /= summary.seconds;
+  for (auto& [reason, share] : throttled) share /= summary.seconds;
   // A slowdown that one reading alone saw has no known duration: the bits may be set while the clock changes.
   for (const ThrottleReason& reason : kThrottleReasons) {
     const std::string id(reason.name);
-    if (reason.is_slowdown && seen[id].size() == 1 && !by_counter.contains(id)) summary.throttled_share.erase(id);
+    if (reason.is_slowdown && seen[id].size() == 1 && !by_counter.contains(id)) throttled.erase(id);
   }
+  if (tells_reasons) summary.throttled_share = std::move(throttled);
   summary.sm_clock_hz = sm_clock.mean();
   summary.memory_clock_hz = memory_clock.mean();
   // A driver renews its power each 0.1 s, so over less than a second it is in part the power of what ran before.

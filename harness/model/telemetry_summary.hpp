@@ -43,9 +43,9 @@ struct TelemetrySummary {
   std::optional<double> energy_joules;
   std::optional<double> integrated_joules;  ///< over the blocks, from the power; absent below a second
   std::optional<double> joules_per_launch;  ///< by the counter or, without one, from the power
-  /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did. A slowdown (ThrottleReason) that
-  /// the device does not count and only one reading saw is left out.
-  std::map<std::string, double> throttled_share;
+  /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did; absent: the device tells neither
+  /// reasons nor their times. A slowdown (ThrottleReason) that the device does not count and only one reading saw is left out.
+  std::optional<std::map<std::string, double>> throttled_share;
 };
 
 /// What a file of several devices keeps of the run of each.

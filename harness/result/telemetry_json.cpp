@@ -49,22 +49,21 @@ void visit_summary(Of& summary, const Field& field) {
 Json to_json(const Telemetry& telemetry) {
   Json json = Json::object();
   for (const Column& column : kColumns) put(json, column.key, telemetry.*column.member);
-  json["throttle_reasons"] = telemetry.throttle_reasons;
+  if (telemetry.throttle_reasons) json["throttle_reasons"] = *telemetry.throttle_reasons;
   return json;
 }
 
 Telemetry telemetry_from_json(const JsonText::View& json) {
   Telemetry telemetry;
   for (const Column& column : kColumns) get(json, column.key, telemetry.*column.member);
-  telemetry.throttle_reasons = json.at("throttle_reasons").strings();
+  if (json.contains("throttle_reasons")) telemetry.throttle_reasons = json.at("throttle_reasons").strings();
   return telemetry;
 }
 
 Json to_json(const TelemetrySummary& summary) {
   Json json = {{"seconds", summary.seconds}};
   visit_summary(summary, put_into(json));
-  json["throttled_share"] = Json::object();
-  for (const auto& [reason, share] : summary.throttled_share) json["throttled_share"][reason] = share;
+  if (summary.throttled_share) json["throttled_share"] = *summary.throttled_share;
   return json;
 }
 
@@ -72,7 +71,7 @@ TelemetrySummary telemetry_summary_from_json(const JsonText::View& json) {
   TelemetrySummary summary;
   summary.seconds = json.at("seconds").get<double>();
   visit_summary(summary, get_from(json));
-  summary.throttled_share = json.at("throttled_share").numbers_by_name();
+  if (json.contains("throttled_share")) summary.throttled_share = json.at("throttled_share").numbers_by_name();
   return summary;
 }
 
@@ -84,7 +83,7 @@ Json to_json(const TelemetrySeries& series) {
   });
   Json names = {"seconds"}, rows = Json::array(), reasons = Json::array();
   for (const Column& column : columns) names.push_back(column.key);
-  const std::vector<std::string>* last = nullptr;
+  std::optional<std::vector<std::string>> last;
   for (const Reading& reading : series.readings) {
     Json row = {reading.seconds};
     for (const Column& column : columns) {
@@ -92,13 +91,13 @@ Json to_json(const TelemetrySeries& series) {
       row.push_back(value ? Json(*value) : Json());
     }
     rows.push_back(std::move(row));
-    const std::vector<std::string>& now = reading.state.throttle_reasons;
+    const std::vector<std::string> now = reading.state.throttle_reasons.value_or(std::vector<std::string>());
     if (last ? now != *last : !now.empty()) {
       Json change = {reading.seconds};
       for (const std::string& reason : now) change.push_back(reason);
       reasons.push_back(std::move(change));
     }
-    last = &now;
+    last = now;
   }
   Json json = {{"period_seconds", series.period_seconds}};
   put(json, "power", series.power);

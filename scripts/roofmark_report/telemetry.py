@@ -204,7 +204,7 @@ def ranks_table(files):
     """A row per device of the results of several: means and extremes over the whole run."""
     rows = []
     for where, found in (rank for file in files for rank in file["rank_telemetry"]):
-        shares = sorted(((share, reason) for reason, share in found["throttled_share"].items() if share), reverse=True)
+        shares = sorted(((share, reason) for reason, share in found.get("throttled_share", {}).items() if share), reverse=True)
         rows.append([where, *(quantity(found.get(key), scale) for key, scale in (("sm_clock_hz", units.clock), ("memory_clock_hz", units.clock),
                                                                                     ("power_watts", units.watts))),
                      *(quantity(found.get(key), _degrees) for key in ("temperature_celsius", "memory_temperature_celsius", "slowdown_margin_celsius")),

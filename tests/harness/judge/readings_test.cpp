@@ -81,7 +81,7 @@ TEST(Readings, APowerCapIsThrottlingAndHeatOrABrakeASlowdown) {
 
 TEST(Readings, ASlowdownIsAFindingFromOnePercentOfTheTimeOn) {
   std::vector<Record> records = one_record();
-  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share.emplace();
   for (const char* reason : {"hardware slowdown", "hardware thermal", "power brake", "thermal"}) {
     shares = {{reason, 0.009}};
     EXPECT_FALSE(finds(analyze({}, records, {}).findings, FindingKind::slowdown)) << reason;
@@ -95,7 +95,7 @@ TEST(Readings, AClockBelowTheRatedOneNamesTheApplicationClocks) {
   theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
   std::vector<Record> records = one_record();
   records[0].measurement->clock_hz = 1.2e9;
-  auto& shares = records[0].measurement->telemetry.emplace().throttled_share;
+  auto& shares = records[0].measurement->telemetry.emplace().throttled_share.emplace();
   const auto texts = [&] {
     std::vector<std::string> all;
     for (const Finding& finding : analyze(theoretical, records, {}).findings) {

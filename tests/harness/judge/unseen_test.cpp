@@ -34,13 +34,14 @@ TEST(Unseen, AKindIsUnseenWithoutTheReadingsThatShowIt) {
   using Kinds = std::set<FindingKind>;
   EXPECT_EQ(now_seen([](Record& record) { record.measurement->clock_hz = 1e9; }),
             Kinds({FindingKind::clock, FindingKind::clock_under_load}));
-  EXPECT_EQ(now_seen([](Record& record) { record.measurement->telemetry.emplace(); }),
+  EXPECT_EQ(now_seen([](Record& record) { record.measurement->telemetry.emplace(); }), Kinds());
+  EXPECT_EQ(now_seen([](Record& record) { record.measurement->telemetry.emplace().throttled_share.emplace(); }),
             Kinds({FindingKind::throttle, FindingKind::slowdown}));
   EXPECT_EQ(now_seen([](Record& record) {
               auto& telemetry = record.measurement->telemetry.emplace();
               telemetry.energy_joules = telemetry.integrated_joules = 1;
             }),
-            Kinds({FindingKind::throttle, FindingKind::slowdown, FindingKind::energy}));
+            Kinds({FindingKind::energy}));
   EXPECT_EQ(now_seen([](Record& record) { record.sustained.emplace(); }),
             Kinds({FindingKind::decay, FindingKind::decay_by_clock}));
   EXPECT_EQ(now_seen([](Record& record) { record.sustained.emplace().rate_per_clock_ratio = 1; }),

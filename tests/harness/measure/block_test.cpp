@@ -217,7 +217,7 @@ TEST_F(Throttled, ABlocksReasonsAreThoseThatItsReadingsSaw) {
   const auto all = ElementsAre(Pair("power cap", DoubleNear(1, 1e-9)));
   for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, all);
   for (const Sample& sample : record.measurement->samples) EXPECT_TRUE(sample.throttled);
-  EXPECT_THAT(record.measurement->telemetry->throttled_share, all);
+  EXPECT_THAT(record.measurement->telemetry->throttled_share, testing::Optional(all));
   record = measure({});
   for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, IsEmpty());
   for (const Sample& sample : record.measurement->samples) EXPECT_FALSE(sample.throttled);

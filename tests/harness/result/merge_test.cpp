@@ -146,7 +146,7 @@ TEST(Merge, TheHeaderIsTheFirstDevicesAndTheFooterCoversAll) {
   EXPECT_EQ(other.course.readings[2].state.power_watts, 500);
   // What it knew itself counts: the series in its file lacks the seconds under each reason.
   all[1].run.footer->telemetry_summary.emplace().throttled_share = {{"power cap", 0.25}};
-  EXPECT_EQ(merge(all).footer->rank_telemetry[1]->summary.throttled_share.at("power cap"), 0.25);
+  EXPECT_EQ(merge(all).footer->rank_telemetry[1]->summary.throttled_share->at("power cap"), 0.25);
   all[1].run.footer->complete = false;
   all[1].run.footer->interrupted = true;
   EXPECT_FALSE(merge(all).footer->complete);

@@ -32,11 +32,12 @@ Telemetry full() {
 TEST(TelemetryJson, OneStateComesBack) {
   EXPECT_EQ(telemetry_from_json(JsonText(to_json(full()).dump()).root()), full());
   EXPECT_EQ(telemetry_from_json(JsonText(to_json(Telemetry()).dump()).root()), Telemetry());
-  EXPECT_EQ(to_json(Telemetry()).size(), 1u) << "what is absent has no key";
+  EXPECT_EQ(to_json(Telemetry()), Json::object()) << "what is absent has no key";
 }
 
 TEST(TelemetryJson, ASummaryComesBack) {
-  TelemetrySummary summary{2.5, 1.9e9, 3e9, 650, 70, 85, 12, 1600, 1625, 0.25, {{"power cap", 0.5}, {"thermal", 0.1}}};
+  TelemetrySummary summary{
+      2.5, 1.9e9, 3e9, 650, 70, 85, 12, 1600, 1625, 0.25, std::map<std::string, double>{{"power cap", 0.5}, {"thermal", 0.1}}};
   const Json json = to_json(summary);
   const TelemetrySummary back = telemetry_summary_from_json(JsonText(json.dump()).root());
   EXPECT_EQ(to_json(back), json);
@@ -51,6 +52,7 @@ TEST(TelemetryJson, ASummaryComesBack) {
   EXPECT_EQ(back.integrated_joules, 1625);
   EXPECT_EQ(back.joules_per_launch, 0.25);
   EXPECT_EQ(back.throttled_share, summary.throttled_share);
+  EXPECT_FALSE(telemetry_summary_from_json(JsonText(to_json(TelemetrySummary()).dump()).root()).throttled_share);
 }
 
 TEST(TelemetryJson, ASeriesHasAColumnPerValueAndARowPerReading) {

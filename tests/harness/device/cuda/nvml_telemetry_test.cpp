@@ -121,7 +121,7 @@ TEST_F(NvmlTelemetryTest, ReadsAllThatTheDriverSays) {
   EXPECT_EQ(now.pcie_in_bytes, 8e9);
   EXPECT_EQ(now.nvlink_out_bytes, 1000 * 1024.0);
   EXPECT_EQ(now.nvlink_in_bytes, 2000 * 1024.0);
-  EXPECT_THAT(now.throttle_reasons, IsEmpty());
+  EXPECT_THAT(now.throttle_reasons, testing::Optional(IsEmpty()));
 }
 
 TEST_F(NvmlTelemetryTest, FieldsAreAskedForTogether) {
@@ -150,7 +150,7 @@ TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
                  now.memory_temperature_celsius || now.slowdown_margin_celsius || now.utilization || now.pcie_in_bytes ||
                  now.pcie_out_bytes || now.nvlink_in_bytes || now.nvlink_out_bytes);
     EXPECT_THAT(now.throttled_seconds, IsEmpty());
-    EXPECT_THAT(now.throttle_reasons, IsEmpty());
+    EXPECT_FALSE(now.throttle_reasons);
     EXPECT_THAT(source->counters(), IsEmpty());
     EXPECT_EQ(source->power_kind(), "");
   };
@@ -288,7 +288,7 @@ TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
 TEST_F(NvmlTelemetryTest, ApplicationClocksAreAShareOfTheTimeAndNoThrottling) {
   EXPECT_THAT(findings_of_run([](int) { driver.reasons = 0x2; }), IsEmpty()) << "the clock held";
   driver.reasons = 0x2;
-  EXPECT_THAT(open()->read().throttle_reasons, ElementsAre("application clocks"));
+  EXPECT_THAT(open()->read().throttle_reasons, testing::Optional(ElementsAre("application clocks")));
 }
 
 TEST_F(NvmlTelemetryTest, AnEnergyCounterThatContradictsThePowerIsAFinding) {

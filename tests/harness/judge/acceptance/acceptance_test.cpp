@@ -293,7 +293,7 @@ TEST(Acceptance, WhatOneRunCannotShowAnotherMay) {
   EXPECT_EQ(check_of(judge(profile, {blind}, {}), "throttle").verdict, Verdict::not_measured);
   EXPECT_EQ(check_of(judge(profile, {blind}, {}), "throttle").explanation, "no run could check for it");
   Record observed = product(0.9);
-  observed.measurement->telemetry.emplace();
+  observed.measurement->telemetry.emplace().throttled_share.emplace();
   const Evidence seeing = run("GPU-1", {observed});
   EXPECT_TRUE(judge(profile, {seeing}, {}).accepted());
   EXPECT_TRUE(judge(profile, {blind, seeing}, {}).accepted());
@@ -481,7 +481,10 @@ TEST(Acceptance, TheShareOfTimeOfAThrottleReasonIsZeroWhereTheTelemetryDoesNotNa
       "[rule.brake]\ncases = '.'\nquantity = 'share_of_time.power_brake'\nmost = 0\nreason = 'r'\n");
   Record record = product(0.9);
   EXPECT_EQ(check_of(judge(profile, {run("GPU-1", {record})}, {}), "slow").verdict, Verdict::not_measured);
-  record.measurement->telemetry.emplace().throttled_share = {{"hardware slowdown", 0.25}};
+  record.measurement->telemetry.emplace().power_watts = 500;
+  EXPECT_EQ(check_of(judge(profile, {run("GPU-1", {record})}, {}), "slow").verdict, Verdict::not_measured)
+      << "its driver tells no reasons";
+  record.measurement->telemetry->throttled_share = {{"hardware slowdown", 0.25}};
   const Judgement judgement = judge(profile, {run("GPU-1", {record})}, {});
   EXPECT_EQ(check_of(judgement, "slow").measured, 0.25);
   EXPECT_EQ(check_of(judgement, "slow").verdict, Verdict::fail);
@@ -494,7 +497,7 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnTelemetryAndDecay) {
       "[rule.slow]\ncases = '.'\nquantity = 'share_of_time.thermal'\nmost = 0.1\nreason = 'r'\n"
       "[rule.lasts]\ncases = '.'\nquantity = 'settled_of_burst'\nleast = 0.9\nreason = 'r'\n");
   Record record = product(0.9);
-  record.measurement->telemetry.emplace();
+  record.measurement->telemetry.emplace().throttled_share.emplace();
   record.sustained.emplace().settled_of_burst = 0.95;
   RankTimes one{1, 1, {}, {}}, other{1, 1, {}, {}};
   one.throttled_share.emplace();
@@ -667,7 +670,7 @@ TEST(Acceptance, TelemetryThatEndedDuringTheRunShowsNothingOfTheRest) {
   const Profile profile = profile_of("[rule.share]\ncases = '.'\nquantity = 'share_of_time.power_brake'\n" + optional +
                                      "[rule.finding]\nquantity = 'finding.slowdown'\n" + optional);
   Record early = product(0.9), late = product(0.9);
-  early.measurement->telemetry.emplace();
+  early.measurement->telemetry.emplace().throttled_share.emplace();
   Evidence evidence = run("GPU-1", {early, late});
   EXPECT_TRUE(judge(profile, {evidence}, {}).accepted());
   evidence.findings = {{FindingKind::telemetry_lost, "text", ""}};
@@ -805,7 +808,7 @@ TEST(Acceptance, ASlowdownIsTheFaultOfTheGpusThatSlowedDown) {
   const Profile profile = profile_of("[rule.slow]\nquantity = 'finding.slowdown'\nmost = 0\nreason = 'r'\n");
   for (const int hot : {0, 1}) {
     Record together = product(0.9);
-    together.measurement->telemetry.emplace();
+    together.measurement->telemetry.emplace().throttled_share.emplace();
     together.measurement->of_rank = 0;
     together.measurement->ranks = {times_of_rank(1), times_of_rank(1)};
     for (auto& rank : together.measurement->ranks) rank->throttled_share.emplace();
