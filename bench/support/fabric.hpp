@@ -59,7 +59,8 @@ std::optional<int> nvlinks_to_others(const Fabric& fabric, const DeviceInfo& fir
 /// host.
 std::string shared_links(const Fabric& fabric);
 /// Why a case of several GPUs is not measured without a fabric (process_fabric says when there is one).
-inline constexpr const char* kNeedsOtherGpus = "needs two GPUs, and a run of the first one (cuda:0) without --only-device";
+inline constexpr const char* kNeedsOtherGpus =
+    "needs two GPUs in one process: `roofmark run` on the first one (cuda:0), without --only-device";
 /// N of "cuda:N"; 0 of any other device.
 int cuda_ordinal(const DeviceInfo& device);
 /// The colours of all ranks in one communicator.

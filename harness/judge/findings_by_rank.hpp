@@ -17,8 +17,9 @@ class FindingsByRank {
  public:
   explicit FindingsByRank(const Record& record) : case_name_(record.name()) {}
 
-  /// `rank`: absent of one device. `reason` tells findings of one kind apart.
-  void add(std::optional<int> rank, const Finding& one, const std::string& reason = {});
+  /// `rank`: absent of one device. `reason` tells findings of one kind apart; of those of one size that with the larger `share`
+  /// is the worst.
+  void add(std::optional<int> rank, const Finding& one, const std::string& reason = {}, double share = 0);
   /// In the order in which each came first.
   void move_to(std::vector<Finding>& findings);
 
@@ -26,6 +27,7 @@ class FindingsByRank {
   struct Found {
     Finding finding;
     std::string reason;
+    double share = 0;  ///< of the worst
   };
   std::string case_name_;
   std::vector<Found> found_;

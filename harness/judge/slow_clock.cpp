@@ -27,12 +27,11 @@ struct ClockReadings {
   std::optional<int> rank;
   std::optional<double> clock_hz;
   std::map<std::string, double> throttled_share;
-  bool is_of_record = false;  ///< the record has its telemetry, and so the driver's clock
-  double driver_hz = 0;       ///< 0: unknown
+  std::optional<double> driver_hz;  ///< 0: the driver told none; absent: the file does not say
 };
 
 std::vector<ClockReadings> devices_of(const Measurement& measurement) {
-  ClockReadings own{measurement.of_rank, measurement.clock_hz, {}, true};
+  ClockReadings own{measurement.of_rank, measurement.clock_hz, {}, 0};
   if (const auto& telemetry = measurement.telemetry) {
     own.throttled_share = telemetry->throttled_share.value_or(std::map<std::string, double>());
     own.driver_hz = telemetry->sm_clock_hz.value_or(0);
@@ -47,7 +46,8 @@ std::vector<ClockReadings> devices_of(const Measurement& measurement) {
       own.rank = rank;
       all.push_back(own);
     } else {
-      all.push_back({rank, times->clock_hz, times->throttled_share.value_or(std::map<std::string, double>())});
+      all.push_back(
+          {rank, times->clock_hz, times->throttled_share.value_or(std::map<std::string, double>()), times->sm_clock_hz});
     }
   }
   return all;
@@ -80,22 +80,24 @@ void find_slow_clock(const ClockReadings& device, std::optional<double> rated_hz
                {},
                lost,
                fmt::format("{} ({})", brief, reason)},
-              reason);
+              reason, share);
   }
   if (!slow) return;
   if (by_setting) {
-    found.add(device.rank, {FindingKind::clock,
-                            fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them",
-                            {},
-                            lost,
-                            brief + " (application clocks)"});
-  } else if (named || !device.is_of_record) {
+    found.add(device.rank,
+              {FindingKind::clock,
+               fall + "; the application clocks allow no more: nvidia-smi -rac as root resets them",
+               {},
+               lost,
+               brief + " (application clocks)"},
+              std::string(throttle::application_clocks.name));
+  } else if (named || !device.driver_hz) {
     return;
-  } else if (device.driver_hz >= (1 - kFallenClock) * *rated_hz) {
+  } else if (*device.driver_hz >= (1 - kFallenClock) * *rated_hz) {
     found.add(device.rank,
               {FindingKind::clock_under_load,
                fmt::format("under load the clock was {}, {:.0f} % below the {} that the driver reports",
-                           format_clock(*clock_hz), 100 * (1 - *clock_hz / device.driver_hz), format_clock(device.driver_hz)),
+                           format_clock(*clock_hz), 100 * (1 - *clock_hz / *device.driver_hz), format_clock(*device.driver_hz)),
                {},
                lost,
                fmt::format("under load the clock is {:.0f} % lower", 100 * lost)});

@@ -11,7 +11,7 @@
 namespace roofmark {
 
 /// How far the clock fell below the rated one during a record, and why. In a file of several devices each is judged by its own
-/// clock and throttle reasons; that a clock fell without a reason needs the driver's clock, which the file has of one device.
+/// clock and throttle reasons, and by the driver's clock of it where it fell without a reason.
 void find_slow_clock(const Record& record, const Roofline& roofline, std::vector<Finding>& findings);
 
 }  // namespace roofmark

@@ -18,8 +18,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_
                                    settled_power_watts, burst_temperature_celsius, settled_temperature_celsius, clock,
                                    rate_per_clock_ratio, explained_by_clock, launches_checked, share_checked,
                                    checking_share_of_time)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sustained,
-                                   interval_low, interval_high)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sm_clock_hz,
+                                   sustained, interval_low, interval_high)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Verification, status, error, bound, detail, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
@@ -122,6 +122,7 @@ RankTimes own_times(const Record& record, const Summary& own) {
   if (measured.telemetry) {
     times.power_watts = measured.telemetry->power_watts;
     times.throttled_share = measured.telemetry->throttled_share;
+    times.sm_clock_hz = measured.telemetry->sm_clock_hz;
   }
   times.sustained = record.sustained;
   times.interval_low = own.interval_low;

@@ -65,6 +65,7 @@ struct RankTimes {
   std::optional<double> clock_hz = {};                                ///< as in Measurement, of this rank's device
   std::optional<double> power_watts = {};                             ///< as in TelemetrySummary
   std::optional<std::map<std::string, double>> throttled_share = {};  ///< as in TelemetrySummary
+  std::optional<double> sm_clock_hz = {};                             ///< the driver's, as in TelemetrySummary
   std::optional<Sustained> sustained = {};                            ///< as in Record
   std::optional<double> interval_low = {}, interval_high = {};        ///< as in Summary
 };

@@ -155,11 +155,12 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
       choose(summary.temperature_celsius, state.temperature_celsius, std::greater());
       choose(summary.memory_temperature_celsius, state.memory_temperature_celsius, std::greater());
       choose(summary.slowdown_margin_celsius, state.slowdown_margin_celsius, std::less());
-      tells_reasons |= state.throttle_reasons || !state.throttled_seconds.empty();
+      tells_reasons |= state.throttle_reasons.has_value();
       if (!state.throttle_reasons) continue;
       for (const std::string& reason : *state.throttle_reasons) seen[reason].insert(reading.seconds);
     }
     for (const auto& [reason, share] : counted_shares(told)) by_counter.insert(reason);
+    tells_reasons |= !by_counter.empty();
     if (const auto watts = counted_watts(told)) {
       counted += *watts * seconds;
       counted_seconds += seconds;

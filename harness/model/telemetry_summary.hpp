@@ -44,7 +44,8 @@ struct TelemetrySummary {
   std::optional<double> integrated_joules;  ///< over the blocks, from the power; absent below a second
   std::optional<double> joules_per_launch;  ///< by the counter or, without one, from the power
   /// By reason, the share of the blocks' time in which it lowered the clock. Empty: none did; absent: the device tells neither
-  /// reasons nor their times. A slowdown (ThrottleReason) that the device does not count and only one reading saw is left out.
+  /// reasons nor, over a time that is long enough, for how long they held. A slowdown (ThrottleReason) that the device does not
+  /// count and only one reading saw is left out.
   std::optional<std::map<std::string, double>> throttled_share;
 };
 

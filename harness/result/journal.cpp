@@ -92,13 +92,15 @@ int read_lines(const std::filesystem::path& path, const std::function<bool(const
   std::string line;
   while (std::getline(file, line)) {
     const bool is_cut_off = file.eof();
+    bool is_read = false;
     try {
       const JsonText text(line);
+      is_read = true;
       if (!use(text.root())) ++skipped;
     } catch (const nlohmann::json::exception&) {
-      skipped += !is_cut_off;
+      skipped += is_read || !is_cut_off;
     } catch (const std::invalid_argument&) {
-      skipped += !is_cut_off;
+      skipped += is_read || !is_cut_off;
     }
   }
   return skipped;

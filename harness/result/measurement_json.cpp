@@ -88,6 +88,7 @@ RankTimes rank_times_from_json(const JsonText::View& json) {
   }
   get(json, "clock_hz", times.clock_hz);
   get(json, "power_watts", times.power_watts);
+  get(json, "sm_clock_hz", times.sm_clock_hz);
   if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
   if (json.contains("sustained")) times.sustained = sustained_from_json(json.at("sustained"));
   return times;
@@ -160,6 +161,7 @@ Json to_json(const Measurement& m) {
       if (times->interval_low && times->interval_high) entry["interval"] = {*times->interval_low, *times->interval_high};
       put(entry, "clock_hz", times->clock_hz);
       put(entry, "power_watts", times->power_watts);
+      put(entry, "sm_clock_hz", times->sm_clock_hz);
       if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;
       if (times->sustained) entry["sustained"] = to_json(*times->sustained);
     }

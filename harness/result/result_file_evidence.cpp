@@ -42,6 +42,15 @@ bool has_rdma(const std::vector<Nic>& nics) {
 
 }  // namespace
 
+/// Whether no record has the throttle reasons of the rank's device.
+bool tells_no_reasons(const Run& run, std::size_t rank) {
+  return std::none_of(run.records.begin(), run.records.end(), [&](const Record& record) {
+    if (!record.measurement || rank >= record.measurement->ranks.size()) return false;
+    const auto& times = record.measurement->ranks[rank];
+    return times && times->throttled_share;
+  });
+}
+
 Evidence take_evidence(ResultFile& file, double now) {
   const RunFacts& facts = file.run.header.facts;
   const bool is_gpu = facts.device.backend == Backend::cuda;
@@ -82,6 +91,11 @@ Evidence take_evidence(ResultFile& file, double now) {
     const std::vector<RankInfo>& ranks = file.run.header.ranks;
     const bool read = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
     if (!read || !has_rdma(ranks.empty() ? facts.network.nics : ranks[rank].nics)) unseen.insert(FindingKind::network_ports);
+    for (const FindingType& type : kFindingTypes) {
+      if (evidence.devices.size() > 1 && type.is_found_by(FoundBy::throttling) && tells_no_reasons(file.run, rank)) {
+        unseen.insert(type.kind);
+      }
+    }
     // A CPU's other programs show in its load.
     if (!is_gpu) unseen.erase(FindingKind::foreign_process);
   }

@@ -91,7 +91,8 @@ Json to_json(const TelemetrySeries& series) {
       row.push_back(value ? Json(*value) : Json());
     }
     rows.push_back(std::move(row));
-    const std::vector<std::string> now = reading.state.throttle_reasons.value_or(std::vector<std::string>());
+    if (!reading.state.throttle_reasons) continue;
+    const std::vector<std::string>& now = *reading.state.throttle_reasons;
     if (last ? now != *last : !now.empty()) {
       Json change = {reading.seconds};
       for (const std::string& reason : now) change.push_back(reason);
@@ -105,7 +106,7 @@ Json to_json(const TelemetrySeries& series) {
   if (series.gave_up) json["gave_up"] = true;
   json["columns"] = std::move(names);
   json["rows"] = std::move(rows);
-  json["reasons"] = std::move(reasons);
+  if (last) json["reasons"] = std::move(reasons);
   return json;
 }
 
@@ -123,7 +124,8 @@ TelemetrySeries telemetry_series_from_json(const JsonText::View& json) {
   }
   // Reasons stand where they change.
   std::vector<JsonText::View> changes;
-  json.at("reasons").for_each([&](const JsonText::View& change) { changes.push_back(change); });
+  const bool has_reasons = json.contains("reasons");
+  if (has_reasons) json.at("reasons").for_each([&](const JsonText::View& change) { changes.push_back(change); });
   auto change = changes.begin();
   std::vector<std::string> now;
   json.at("rows").for_each([&](const JsonText::View& row) {
@@ -146,7 +148,7 @@ TelemetrySeries telemetry_series_from_json(const JsonText::View& json) {
         if (!std::exchange(is_time, false)) now.push_back(reason.get<std::string>());
       });
     }
-    reading.state.throttle_reasons = now;
+    if (has_reasons) reading.state.throttle_reasons = now;
   });
   return series;
 }

@@ -243,7 +243,7 @@ def test_transfers_have_a_line_per_series(tmp_path):
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
     assert found.status == 0, found.stderr
     reasons = {e["roofmark"]["shape"]["impl"]: e["roofmark"]["reason"] for e in found.result["unmeasured"] if e["name"].startswith("transfer/peer")}
-    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "needs two GPUs, and a run of the first one (cuda:0) without --only-device")
+    assert reasons == dict.fromkeys(["copy_engine_read", "copy_engine_write"], "needs two GPUs in one process: `roofmark run` on the first one (cuda:0), without --only-device")
     series = found.result["transfers"]["series"]
     assert [one["links"] for one in series] == [["host_to_device"], ["device_to_host"], ["host_to_device", "device_to_host"]]
     for one in series:

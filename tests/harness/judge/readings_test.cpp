@@ -47,7 +47,7 @@ TEST(Readings, OfSeveralDevicesEachIsThrottledByItself) {
   const std::vector<Finding> found = analyze(theoretical, records, {}).findings;
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].kind, FindingKind::clock_under_load);
-  EXPECT_THAT(found[0].ranks, testing::ElementsAre(0)) << "of rank 4 the driver's clock is unknown";
+  EXPECT_THAT(found[0].ranks, testing::ElementsAre(0)) << "of rank 4 the file has no clock of the driver";
   EXPECT_EQ(found[1].text,
             "rank 3: the clock fell by 20 % to 1600 MHz; throttle reason: thermal (during 25.0 % of the blocks' time); it is "
             "the worst of ranks 1, 3");
@@ -56,6 +56,44 @@ TEST(Readings, OfSeveralDevicesEachIsThrottledByItself) {
   EXPECT_THAT(analyze({}, records, {}).findings.back().text,
               testing::StartsWith("rank 1: the clock was 1800 MHz; throttle reason: thermal"))
       << "of a rated clock that is unknown nobody says whether it held";
+  measurement.ranks[4]->clock_hz = 1e9;
+  measurement.ranks[4]->sm_clock_hz = 2e9;
+  EXPECT_EQ(
+      analyze(theoretical, records, {}).findings.front().text,
+      "rank 4: under load the clock was 1000 MHz, 50 % below the 2000 MHz that the driver reports; it is the worst of ranks "
+      "0, 4");
+  measurement.ranks[4]->sm_clock_hz = 1e9;
+  const std::vector<Finding> set = analyze(theoretical, records, {}).findings;
+  ASSERT_EQ(set.size(), 3u);
+  EXPECT_EQ(set[2].text, "rank 4: the clock fell by 50 % to 1000 MHz; the driver names no reason");
+  EXPECT_EQ(set[2].kind, FindingKind::clock);
+}
+
+TEST(Readings, OfDevicesWhoseClocksHeldThatWithTheLargestShareIsTheWorst) {
+  std::vector<Record> records = one_record();
+  const auto rank = [](double share) { return RankTimes{1e-3, 1e-3, {}, {}, {}, {}, {{{"thermal", share}}}}; };
+  records[0].measurement->ranks = {rank(0.02), rank(0.9), rank(0.5)};
+  records[0].measurement->telemetry.emplace().throttled_share = records[0].measurement->ranks[0]->throttled_share;
+  EXPECT_EQ(
+      analyze({}, records, {}).findings.at(0).text,
+      "rank 1: the clock was lowered, by how much is unknown; throttle reason: thermal (during 90.0 % of the blocks' time); "
+      "it is the worst of ranks 0, 1, 2");
+}
+
+TEST(Readings, AClockThatIsSetAndOneThatFellOfItselfAreTwoFindings) {
+  Roofline theoretical;
+  theoretical.at(resource::fp32_fma).rated_clock_hz = 2e9;
+  std::vector<Record> records = one_record();
+  records[0].measurement->ranks = {RankTimes{1e-3, 1e-3, {}, {}, 1.6e9}, RankTimes{1e-3, 1e-3, {}, {}, 1.8e9}};
+  for (auto& times : records[0].measurement->ranks) times->sm_clock_hz = times->clock_hz;
+  records[0].measurement->clock_hz = 1.6e9;
+  records[0].measurement->ranks[1]->throttled_share = {{"application clocks", 1.0}};
+  const std::vector<Finding> found = analyze(theoretical, records, {}).findings;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].text, "rank 0: the clock fell by 20 % to 1600 MHz; the driver names no reason");
+  EXPECT_EQ(
+      found[1].text,
+      "rank 1: the clock fell by 10 % to 1800 MHz; the application clocks allow no more: nvidia-smi -rac as root resets them");
 }
 
 TEST(Readings, AClockThatWasNotMeasuredDidNotHold) {

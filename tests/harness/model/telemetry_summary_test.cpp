@@ -242,6 +242,7 @@ TEST(TelemetrySummary, WithoutReasonsAndTheirTimesThereAreNoShares) {
   Telemetry counted;
   counted.throttled_seconds = {{"thermal", 1}};
   EXPECT_THAT(summarize({at(0, counted), at(1, counted)}, {{0, 1}}, 1)->throttled_share, Optional(IsEmpty()));
+  EXPECT_FALSE(summarize({at(0, counted), at(0.4, counted)}, {{0, 0.4}}, 1)->throttled_share) << "too short for the counter";
 }
 
 TEST(ThrottledShare, IsWhatTheNearestReadingsTell) {

@@ -145,6 +145,18 @@ TEST_F(JournalFile, DamageIsSkippedOrSaidNeverMore) {
   }
 }
 
+TEST_F(JournalFile, ALastLineThatIsWholeIsNotTakenForOneThatWasCutOff) {
+  write_sample();
+  const std::string whole = text();
+  int skipped = 0;
+  overwrite(whole + R"({"record": {)");
+  read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 0);
+  overwrite(whole + R"({"record": {}})");
+  read_journal(path(), skipped);
+  EXPECT_EQ(skipped, 1);
+}
+
 TEST_F(JournalFile, ThoseOfSeveralRunsInOneFileAreRefused) {
   write_sample();
   const std::string one = text();
@@ -211,6 +223,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.overlap = OverlapRole::together;
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
+  record.measurement->ranks[2]->sm_clock_hz = 1.8e9;
   record.measurement->ranks[0]->sustained.emplace().settled_rate = 60;
   record.measurement->ranks[0]->interval_low = 0.9e-5;
   record.measurement->ranks[0]->interval_high = 1.1e-5;
@@ -231,6 +244,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.measurement->ranks[0]->interval_low, 0.9e-5);
   EXPECT_EQ(read.measurement->ranks[0]->interval_high, 1.1e-5);
   EXPECT_FALSE(read.measurement->ranks[2]->interval_low);
+  EXPECT_EQ(read.measurement->ranks[2]->sm_clock_hz, 1.8e9);
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
   EXPECT_EQ(read.message->ring.total(resource::network), 6144);

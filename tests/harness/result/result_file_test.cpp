@@ -265,6 +265,20 @@ TEST_F(ResultFolder, WhatADeviceAloneCannotShowIsUnseen) {
                                      FindingKind::peer_access, FindingKind::rdma_unused, FindingKind::gpudirect_unused}));
 }
 
+TEST_F(ResultFolder, OfADeviceThatTellsNoThrottleReasonsASlowdownIsUnseen) {
+  ResultFile file = read_result(folder_);
+  file.run.header.ranks.resize(2);
+  RankTimes tells{1e-3, 1e-3, {}, {}};
+  const RankTimes silent = tells;
+  tells.throttled_share.emplace();
+  for (Record& record : file.run.records) {
+    if (record.measurement) record.measurement->ranks = {tells, silent};
+  }
+  const Evidence evidence = take_evidence(file, 0);
+  EXPECT_THAT(evidence.devices.at(0).unseen, testing::Not(testing::Contains(FindingKind::slowdown)));
+  EXPECT_THAT(evidence.devices.at(1).unseen, testing::IsSupersetOf({FindingKind::slowdown, FindingKind::throttle}));
+}
+
 TEST_F(ResultFolder, WithoutJournalAndChecksumItIsReadAndThatIsSaid) {
   const Json with = to_json(read_result(folder_).run.records.at(0));
   remove("result.jsonl");

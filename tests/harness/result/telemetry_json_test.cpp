@@ -63,8 +63,11 @@ TEST(TelemetryJson, ASeriesHasAColumnPerValueAndARowPerReading) {
   const Json json = to_json(TelemetrySeries{0.05, "instantaneous", {{0.5, first}, {0.6, second}}});
   EXPECT_EQ(json.at("columns"), Json::parse(R"(["seconds", "power_watts", "temperature_celsius"])"));
   EXPECT_EQ(json.at("rows"), Json::parse("[[0.5, 100.0, null], [0.6, 200.0, 50.0]]"));
-  EXPECT_EQ(json.at("reasons"), Json::array());
+  EXPECT_FALSE(json.contains("reasons"));
+  EXPECT_FALSE(telemetry_series_from_json(JsonText(json.dump()).root()).readings[0].state.throttle_reasons);
   EXPECT_EQ(json.at("power"), "instantaneous");
+  first.throttle_reasons.emplace();
+  EXPECT_EQ(to_json(TelemetrySeries{0.05, "", {{0.5, first}}}).at("reasons"), Json::array());
 }
 
 TEST(TelemetryJson, ASeriesComesBackWithItsReasons) {
