@@ -42,6 +42,7 @@ void write_google_benchmark(std::ostream& out, const std::string& format, const 
   writer->SetOutputStream(&out);
   writer->SetErrorStream(&out);
   benchmark::BenchmarkReporter::Context context;
+  context.name_field_width = 0;  // its constructor leaves it undefined
   for (const Run& run : runs) context.name_field_width = std::max(context.name_field_width, run.benchmark_name().size());
   writer->ReportContext(context);
   writer->ReportRuns(runs);

@@ -489,6 +489,12 @@ def test_a_run_in_which_no_case_is_possible_has_not_passed(tmp_path):
     assert done.returncode == 3
     assert re.search(r"^bad: \d+ unsupported \(", done.stdout, re.MULTILINE), done.stdout
 
+def test_the_table_of_google_benchmark_is_as_wide_as_its_longest_name(tmp_path):
+    done = roofmark(*SMALL, "--out", tmp_path / "out", "--benchmark_format=console")
+    rows = [line for line in done.stdout.splitlines() if re.match(r"(Benchmark|ceilings|stream|gemm|\w+/)\S* ", line)]
+    names = [row.split()[0] for row in rows]
+    assert len(rows) > 1 and {len(row) - max(map(len, names)) for row in rows} == {43}, done.stdout[:2000]
+
 
 def test_google_benchmarks_own_outputs(tmp_path):
     done = roofmark(*SMALL, "--out", tmp_path / "out", "--benchmark_format=json", f"--benchmark_out={tmp_path / 'out.csv'}",
