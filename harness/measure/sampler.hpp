@@ -56,7 +56,8 @@ class Sampler {
   TelemetrySeries series() const { return series_from(0); }
   /// The same without the first readings.
   TelemetrySeries series_from(std::size_t first) const;
-  /// By the last reading, something other than a setting lowers the clock; or nothing is read.
+  /// By the last reading, something other than a setting lowers the clock; or nothing is read. False where the source tells no
+  /// reasons.
   bool may_be_throttled() const;
   /// The source was abandoned.
   bool gave_up() const;

@@ -64,7 +64,7 @@ class Journal {
 };
 
 /// Hands over each line that is JSON. Gives the number of those that are not, or for which `use` gives false or throws what
-/// readers of Json throw; a last line without an end, as a run that is going on or was killed leaves it, is not among them.
+/// readers of Json throw; a last line that was cut off, as a run that is going on or was killed leaves it, is not among them.
 /// Throws ReadError when there is no file.
 int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use);
 
