@@ -106,6 +106,7 @@ def test_every_collective_is_verified(tmp_path, count):
         "algorithm": "RING", "protocol": "LL", "channels": "1", "transport": "P2P/CUMEM"
     }
     assert all_reduce["roofmark"]["transports"] == {"P2P/CUMEM": list(range(count))}
+    assert [set(rank) >= {"clock_hz", "sm_clock_hz", "throttled_share"} for rank in all_reduce["roofmark"]["measurement"]["ranks"]] == [True] * count
     pairs = [entry for entry in result["benchmarks"] if entry["name"].startswith("ping_pong")]
     assert len(pairs) == 2 * (1 if count == 2 else 3)
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\d+ +\d+( +[\d.]+){3} +\d+( |$)", line)]
