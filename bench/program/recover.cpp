@@ -46,7 +46,7 @@ int recover(const std::string& result_or_folder, const std::string& out) {
   if (finished && (!run.footer || skipped > 0 || run.records.size() < *finished)) {
     throw ReadError(fmt::format("{} belongs to a finished run, and {} has been damaged since ({}): nothing was replaced",
                                 result.string(), journal.string(),
-                                skipped       ? fmt::format("{} lines cannot be read", skipped)
+                                skipped       ? unreadable(skipped)
                                 : !run.footer ? "its last line is missing"
                                               : fmt::format("{} records of {}", run.records.size(), *finished)));
   }
@@ -57,7 +57,7 @@ int recover(const std::string& result_or_folder, const std::string& out) {
              : !run.footer->complete ? ", of a run that ended early"
              : lost > 0              ? fmt::format(", of a finished run; {} of its cases are not in the journal", lost)
                                      : ", complete",
-             skipped ? fmt::format("; {} lines could not be read", skipped) : "");
+             skipped ? "; " + unreadable(skipped) : "");
   fmt::print("{}", verdict_text(conclusions.verdict, terminal_style(stdout)));
   return kOk;
 }

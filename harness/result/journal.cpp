@@ -106,6 +106,8 @@ int read_lines(const std::filesystem::path& path, const std::function<bool(const
   return skipped;
 }
 
+std::string unreadable(int lines) { return fmt::format("{} line{} cannot be read", lines, lines == 1 ? "" : "s"); }
+
 Run read_journal(const std::filesystem::path& path, int& skipped) {
   Run run;
   bool has_header = false;

@@ -68,6 +68,9 @@ class Journal {
 /// Throws ReadError when there is no file.
 int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use);
 
+/// "1 line cannot be read", "3 lines cannot be read".
+std::string unreadable(int lines);
+
 /// Every line that was finished, even when the last was cut off; `skipped` counts lines that could not be read. Throws
 /// ReadError when there is no file, no header, or another schema version.
 Run read_journal(const std::filesystem::path& path, int& skipped);

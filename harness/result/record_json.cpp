@@ -59,6 +59,7 @@ Work work_from_json(const JsonText::View& json) {
       phase.push_back({find_resource(demand.at("resource").get<std::string>()), demand.at("amount").get<double>(),
                        demand.value("avoidable", 0.0), demand.value("part", 1.0), demand.value("lighter", false)});
     });
+    if (phase.empty()) throw std::invalid_argument("a phase of the work has no demands");
   });
   return work;
 }
@@ -266,6 +267,9 @@ Record record_from_json(const JsonText::View& json) {
   }
   if ((record.status == Status::ok) != record.measurement.has_value()) {
     throw std::invalid_argument("'" + record.name() + "': a record has a measurement if and only if it is ok");
+  }
+  if (record.sustained && record.work.phases.empty()) {
+    throw std::invalid_argument("'" + record.name() + "': a sustained rate needs the work of a launch");
   }
   return record;
 }

@@ -165,7 +165,10 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
     return true;
   });
   if (!has_header) throw ReadError(journal.string() + " is not a roofmark journal: it has no header");
-  if (skipped > 0) throw ReadError(fmt::format("{}: {} lines cannot be read", journal.string(), skipped));
+  if (skipped > 0) {
+    throw ReadError(fmt::format("{} is damaged ({}), so {} cannot be held against it; a copy in another folder can be read",
+                                journal.string(), unreadable(skipped), path.string()));
+  }
   if (!run.footer && (has_footer || recorded != entries.size())) {
     throw ReadError(fmt::format("{}: the run is still going or was cut off; `roofmark recover {}` completes the file",
                                 path.string(), path.parent_path().string()));

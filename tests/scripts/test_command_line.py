@@ -312,7 +312,7 @@ def first(lines, kind):
 
 @pytest.mark.parametrize("damage, said", [
     (lambda lines: lines[:-1], "its last line is missing"),
-    (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "1 lines cannot be read"),
+    (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "(1 line cannot be read)"),
     (lambda lines: [line for i, line in enumerate(lines) if i != first(lines, "record")], " records of "),
     (lambda lines: lines[:1], "its last line is missing"),
 ], ids=["no footer", "a torn line", "a record less", "the header alone"])
@@ -327,6 +327,22 @@ def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, 
     assert json.loads((tmp_path / "result.json").read_text()) == result
     (tmp_path / "result.json").unlink()
     assert roofmark("recover", tmp_path).returncode == 0
+
+
+def test_a_result_beside_a_damaged_journal_is_read_in_another_folder_alone(small_run, tmp_path):
+    damaged, other = tmp_path / "damaged", tmp_path / "other"
+    shutil.copytree(small_run[2], damaged)
+    (damaged / "result.json").unlink()
+    lines = (damaged / "result.jsonl").read_text().splitlines(keepends=True)
+    lines[first(lines, "record")] = "{broken\n"
+    (damaged / "result.jsonl").write_text("".join(lines))
+    assert "; 1 line cannot be read\n" in roofmark("recover", damaged).stdout
+    done = roofmark("show", damaged)
+    assert_one_line(done, 2)
+    assert "is damaged (1 line cannot be read), so " in done.stderr and "a copy in another folder can be read" in done.stderr
+    other.mkdir()
+    shutil.copy(damaged / "result.json", other)
+    assert roofmark("show", other).returncode == 0
 
 
 def test_a_run_is_recovered_from_its_folder_or_a_file_to_any_folder(small_run, tmp_path):

@@ -206,7 +206,9 @@ def test_info_and_list(clean):
 
 def test_info_and_list_as_json(clean):
     done = ranks.run(2, "info", "--device", "cpu", "--json")
-    assert [(rank["rank"], rank["host"]) for rank in json.loads(done.stdout)["ranks"]] == [(0, HOST), (1, HOST)]
+    told = json.loads(done.stdout)
+    assert [(rank["rank"], rank["host"]) for rank in told["ranks"]] == [(0, HOST), (1, HOST)]
+    assert told["findings"] == [], "of the hosts' network ports"
     done = ranks.run(4, "list", *SMALL[1:5], *SMALL[7:], "--json")
     assert [case["name"] for case in json.loads(done.stdout)] == list(dict.fromkeys(entry["name"] for entry in clean[1]["benchmarks"]))
 

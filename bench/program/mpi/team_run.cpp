@@ -277,8 +277,13 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
       for (const auto* rows : {&around, &networks}) {
         for (const Circumstance& one : *rows) conditions.push_back(to_json(one));
       }
-      const Json all = {
-          {"ranks", ranks}, {"ceilings", to_json(links)}, {"health", conditions}, {"build", to_json(describe_build())}};
+      Json faults = Json::array();
+      for (const Finding& finding : findings) faults.push_back(to_json(finding));
+      const Json all = {{"ranks", ranks},
+                        {"ceilings", to_json(links)},
+                        {"health", conditions},
+                        {"findings", faults},
+                        {"build", to_json(describe_build())}};
       fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
       return kOk;
     }

@@ -49,6 +49,7 @@ TEST(Sampler, MayBeThrottledByWhatTheLastReadingSawButNotByASetting) {
   const auto source = std::make_shared<FakeTelemetry>();
   source->period = kForever;
   Sampler sampler(source, counting_clock(), kForever);
+  sampler.read();  // its thread's own first reading is over
   const auto with = [&](const std::vector<std::string>& reasons) {
     source->reasons = reasons;
     sampler.read();

@@ -25,6 +25,20 @@ TEST(RecordJson, DemandsAreReadAsTheyWereWritten) {
   }
 }
 
+TEST(RecordJson, WorkThatARateIsComputedFromMustBeThere) {
+  Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
+  record.sustained.emplace();
+  const auto read = [](const Json& json) { return record_from_json(JsonText(json.dump()).root()); };
+  Json json = to_json(record);
+  EXPECT_NO_THROW(read(json));
+  json["work"]["phases"] = Json::array();
+  EXPECT_THROW(read(json), std::invalid_argument);
+  json.erase("sustained");
+  EXPECT_NO_THROW(read(json)) << "single calls have no work";
+  json["work"]["phases"].push_back(Json::array());
+  EXPECT_THROW(read(json), std::invalid_argument);
+}
+
 TEST(RecordJson, TransportsAreReadAsTheyWereWritten) {
   Record record = ok_record("all_reduce", "", {}, 1e-3);
   EXPECT_FALSE(to_json(record).contains("transports")) << "the log does not say";
