@@ -199,20 +199,26 @@ void CaseRun::take_fingerprint() {
   fingerprint.key = fmt::format("{}|{}|cc{}|sm{}|{}|data{}|seed{}|{}", settings.build_key, info.name, info.compute_capability,
                                 info.multiprocessors, record_.name(), static_cast<int>(settings.data), settings.seed,
                                 prepared_->fingerprint_key());
-  std::optional<std::string> hash;
-  for (int launch = 0; launch < 3; ++launch) {
-    launch_once(0);  // on every rank, even on one that has no output
-    hash = hash_outputs(0);
-    if (launch > 0 && hash.value_or("") != fingerprint.hash) fingerprint.deterministic = false;
-    fingerprint.hash = hash.value_or("");
+  fingerprint.hash = verified_bits_.value_or("");
+  // The first of three launches was verified. The others run on every rank, even on one that has no output.
+  for (int launch = 1; launch < 3; ++launch) {
+    launch_once(0);
+    if (hash_outputs(0) != verified_bits_) fingerprint.deterministic = false;
   }
   if (!fingerprint.deterministic) fingerprint.hash.clear();
-  if (hash) record_.fingerprint = fingerprint;
+  if (verified_bits_) record_.fingerprint = fingerprint;
   if (run_.team.size() > 1) compare_fingerprints(run_.team, record_.fingerprint);
-  if (hash && !fingerprint.deterministic && prepared_->is_deterministic()) {
+  if (verified_bits_ && !fingerprint.deterministic && prepared_->is_deterministic()) {
     record_.status = Status::wrong;
     record_.reason = fmt::format("three launches of a pinned algorithm gave different bits, on {}", device_in_words());
   }
+}
+
+void CaseRun::refuse_bits(std::string_view when, int slot) {
+  record_.status = Status::wrong;
+  record_.reason = fmt::format("wrong result: {}, on {}: other bits than the verified launch's", when, device_in_words());
+  record_.verification_after = judge(slot, record_.reason);
+  if (record_.verification_after->status == Verification::Status::passed) record_.reason += ", within the bound";
 }
 
 void CaseRun::warm_up() {
@@ -286,11 +292,14 @@ void CaseRun::verify_again() {
       const int slot = plan_.slots - 1;
       launch_once(slot);
       // Bits that were found right are right: a case whose launches agree bit for bit is not compared element by element again.
-      if (reproducible() && prepared_->outputs_are_all() && hash_outputs(slot) == verified_bits_) {
+      const bool same = reproducible() && hash_outputs(slot) == verified_bits_;
+      if (same && prepared_->outputs_are_all()) {
         record_.verification_after = record_.verification_before;
         record_.verification_after->detail = "the same bits as verified before";
       } else {
         record_.verification_after = judge(slot);
+        const bool bits_alone = reproducible() && repeats() && !same && record_.status == Status::ok;
+        if (bits_alone) refuse_bits("after the timed launches", slot);
       }
     }
     describe_conditions();

@@ -118,10 +118,12 @@ class CaseRun {
     int slot = 0;
     double start_seconds = 0;
   };
-  /// Three launches, and all later ones, should give the bits of the verified launch.
+  /// The launches of the fingerprint gave the bits of the verified launch, and all later ones should.
   bool reproducible() const { return record_.fingerprint && record_.fingerprint->deterministic && verified_bits_; }
   /// What a batch leaves is what a verified launch leaves, unless launches without a reset between them build on one another.
   bool repeats() const { return !prepared_->accumulates() && (!prepared_->needs_reset() || plan_.launches <= plan_.slots); }
+  /// The record is wrong: the launch whose output is in this slot gave other bits than the verified one.
+  void refuse_bits(std::string_view when, int slot);
   void plan_check(double sample_seconds);
   void check_bits(const Timing& timing, std::size_t number);
   /// Reads the hashes made since the last call; `describe` names the first launch with different bits.

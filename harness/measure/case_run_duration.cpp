@@ -25,14 +25,9 @@ constexpr int kFirstOf = 16;  // parts of a run: what timing and checking take b
 void CaseRun::plan_duration() {
   const double started = run_.settings.clock(), duration = case_.protocol.seconds;
   const double seconds = std::max(run_.team.max({settle_launches()}).front(), 1e-9) * plan_.launches;
-  const bool is_checked = record_.fingerprint && record_.fingerprint->deterministic && repeats();
+  const bool is_checked = reproducible() && repeats();
   // The last launch must have the verified bits, since all later ones are compared with its own.
-  const std::optional<std::string> bits = hash_outputs(last_slot_);
-  if (is_checked && bits != verified_bits_) {
-    record_.status = Status::wrong;
-    record_.reason = fmt::format("before the timed launches, on {}: other bits than the verified launch's", device_in_words());
-    return;
-  }
+  if (is_checked && hash_outputs(last_slot_) != verified_bits_) return refuse_bits("before the timed launches", last_slot_);
   blocks_ = run_.settings.effort.most_blocks();
   const double batches = std::clamp(run_seconds() / seconds, 1.0, kMostLaunches);
   const double per_sample = std::ceil(duration / seconds / run_.settings.effort.max_samples);

@@ -106,6 +106,48 @@ TEST_F(Bits, ThatDifferAnywayAreNotCompared) {
   EXPECT_EQ(record.measurement->samples_checked, 0);
 }
 
+/// The bits that launches outside the timed ones leave: those of the n-th hash of an output differ.
+class UntimedBits : public Bits {
+ protected:
+  UntimedBits() { device.hashes_bytes = false; }
+  Record measure_differing(int nth, bool deterministic = true) {
+    device.hash_value = [hashes = 0, nth]() mutable { return ++hashes == nth ? 2u : 1u; };
+    return measure([=](FakePrepared& p) { p.deterministic = deterministic; });
+  }
+};
+
+// A bit that flips within the bound would otherwise be what all later launches are compared with.
+TEST_F(UntimedBits, OfTheVerifiedLaunchAreThoseOfTheFingerprint) {
+  for (const int nth : {1, 2, 3}) {
+    const Record record = measure_differing(nth);
+    EXPECT_EQ(record.status, Status::wrong) << nth;
+    EXPECT_EQ(record.reason, "three launches of a pinned algorithm gave different bits, on cpu (fake)");
+  }
+  const Record record = measure_differing(1, false);
+  EXPECT_EQ(record.status, Status::ok) << record.reason;
+  EXPECT_FALSE(record.fingerprint->deterministic);
+}
+
+TEST_F(UntimedBits, BeforeTheTimedLaunchesAreThoseThatWereVerified) {
+  const Record record = measure_differing(4);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_EQ(record.reason,
+            "wrong result: before the timed launches, on cpu (fake): other bits than the verified launch's, within the bound");
+}
+
+TEST_F(UntimedBits, AfterTheTimedLaunchesAreThoseThatWereVerified) {
+  int hashes = 0;
+  device.hash_value = [&hashes] { return ++hashes, 1u; };
+  ASSERT_EQ(measure().status, Status::ok);
+  // The last one is also checked element by element, and found within the bound.
+  const Record record = measure_differing(hashes);
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_EQ(record.reason,
+            "wrong result: after the timed launches, on cpu (fake): other bits than the verified launch's, within the bound");
+  EXPECT_EQ(record.verification_after->status, Verification::Status::passed);
+  EXPECT_FALSE(record.measurement);
+}
+
 // All 9 slots are restored before each sample.
 TEST_F(Bits, OfOperandsThatAreOverwrittenAreComparedWhereEachSlotIsLaunchedOnce) {
   const auto resetting = [](FakePrepared& p) { p.resetting = true; };

@@ -279,7 +279,7 @@ TEST_F(Duration, LaunchesOfAPinnedAlgorithmThatDifferAreWrong) {
 }
 
 TEST_F(Duration, TheBitsComparedAreThoseThatWereVerified) {
-  device.hash_value = [hashes = 0]() mutable { return ++hashes == 1 ? 3u : 1u; };
+  device.hash_value = [hashes = 0]() mutable { return ++hashes == 4 ? 3u : 1u; };  // after those of the fingerprint
   const Record record = measure(2);
   EXPECT_EQ(record.status, Status::wrong);
   EXPECT_THAT(record.reason, HasSubstr("before the timed launches, on cpu (fake): other bits"));
