@@ -47,7 +47,7 @@ std::vector<std::optional<RankTelemetry>> Runner::rank_telemetry() {
 
 namespace {
 
-/// When telemetry that was given up ended: the time of the last reading, in seconds; 0 where there was none.
+/// When telemetry that ended before the run ended: the time of the last reading, in seconds; 0 where there was none.
 std::optional<double> end_of_lost(const TelemetrySeries& series) {
   if (!series.gave_up) return std::nullopt;
   return series.readings.empty() ? 0 : series.readings.back().seconds;
@@ -56,14 +56,13 @@ std::optional<double> end_of_lost(const TelemetrySeries& series) {
 Finding lost_telemetry(const Team& team, int rank, double end) {
   const std::string name = team.describe(rank), where = name.empty() ? name : name + ": ";
   const std::string lost =
-      end > 0 ? fmt::format("did not answer for {:g} s and was abandoned, {:.1f} s after the device was opened",
-                            Sampler::kPatienceSeconds, end)
-              : "gave no reading in time and was abandoned";
+      end > 0 ? fmt::format("ended {:.1f} s after the device was opened: its driver did not answer any more", end)
+              : "never began: its driver did not answer in time";
   return {FindingKind::telemetry_lost,
           fmt::format("{}the device's telemetry {}", where, lost),
           {},
           0,
-          where + "the device's telemetry was abandoned",
+          where + "the device's telemetry ended",
           name.empty() ? std::vector<int>() : std::vector{rank}};
 }
 

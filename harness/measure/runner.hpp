@@ -31,12 +31,12 @@ class Runner {
   /// The counters of its device and host, now or only before the run.
   std::vector<CounterChange> own_counters();
   std::vector<CounterChange> counters_before() const;
-  /// Empty, or that its device's telemetry was given up.
+  /// Empty, or that its device's telemetry ended before the run.
   std::vector<Finding> find_own_lost_telemetry() const;
 
   /// Telemetry of every rank's device until now; absent without a reading. Every rank must call it.
   std::vector<std::optional<RankTelemetry>> rank_telemetry();
-  /// One per rank with abandoned telemetry. Every rank must call it.
+  /// One per rank whose telemetry ended before the run. Every rank must call it.
   std::vector<Finding> find_lost_telemetry();
   /// The counters of every rank's device and host, from when the Runner was made to now. Every rank must call it.
   std::vector<CounterChange> counters();

@@ -44,7 +44,8 @@ struct Sampler::State {
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const Done& done, bool is_first = false) {
     if (gave_up) return false;
-    gave_up = series.gave_up = !answered.wait_for(lock, is_first ? first_patience : patience, done);
+    gave_up = !answered.wait_for(lock, is_first ? first_patience : patience, done);
+    series.gave_up = series.gave_up || gave_up;
     return !gave_up;
   }
 };
@@ -87,7 +88,9 @@ void Sampler::State::run() {
     reading = false;
     series.cpu_seconds = spent;
     latest = state;
-    if (state != Telemetry()) series.readings.push_back({middle, std::move(state)});  // one that says nothing is none
+    const bool says = state != Telemetry();  // a reading that says nothing is none
+    if (!gave_up) series.gave_up = !says && !series.readings.empty();
+    if (says) series.readings.push_back({middle, std::move(state)});
     served = serves;
     answered.notify_all();
     // Where a reading takes longer than a period, others get the driver in between.

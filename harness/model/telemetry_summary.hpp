@@ -26,7 +26,7 @@ struct TelemetrySeries {
   std::string power;  ///< TelemetrySource::power_kind
   std::vector<Reading> readings = {};
   double cpu_seconds = 0;  ///< what reading cost: CPU time of the thread that read
-  bool gave_up = false;    ///< the source stopped answering: nothing was read after the last reading
+  bool gave_up = false;    ///< the source hung, or says nothing any more: nothing was read after the last reading
 };
 
 /// Start and end, in seconds since the device was opened.

@@ -38,11 +38,13 @@ class FakeTelemetry final : public TelemetrySource {
   std::atomic<int> readings = 0;
   std::map<std::string, double> counts;
   std::vector<std::string> reasons;
+  std::atomic<bool> silent = false;    ///< it says nothing
   Latch* hangs_at_reading = nullptr;   ///< the second
   Latch* hangs_at_counters = nullptr;  ///< always
 
   Telemetry read() override {
     Telemetry state;
+    if (silent) return state;
     state.power_watts = ++readings;
     state.throttle_reasons = reasons;
     if (hangs_at_reading && readings > 1) hangs_at_reading->pass();

@@ -9,7 +9,9 @@
 namespace roofmark::cuda {
 
 // nvmlReturn_t
+inline constexpr int kSuccess = 0;
 inline constexpr int kInsufficientSize = 7;
+inline constexpr int kTimeout = 10;
 
 // nvmlClockType_t
 inline constexpr int kGraphicsClock = 0;

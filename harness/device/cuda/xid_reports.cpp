@@ -58,12 +58,18 @@ void XidReports::drain() {
   if (log_ >= 0) drain_log();
 }
 
-std::optional<double> XidReports::count() const { return events_ || log_ >= 0 ? std::optional(count_) : std::nullopt; }
+std::optional<double> XidReports::count() const {
+  const bool known = count_ > 0 || (events_ && !refused_) || log_ >= 0;
+  return known ? std::optional(count_) : std::nullopt;
+}
 
 void XidReports::drain_events() {
   constexpr unsigned kNoWait = 0;
-  EventData event;
-  for (int i = 0; i < kMostAtOnce && nvml_.call("nvmlEventSetWait_v2", events_, &event, kNoWait); ++i) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    EventData event;
+    const auto status = nvml_.status("nvmlEventSetWait_v2", events_, &event, kNoWait);
+    refused_ = status != kSuccess && status != kTimeout;
+    if (status != kSuccess) return;
     if (event.type != kXidEvent) continue;
     ++count_;
     last_ = static_cast<double>(event.data);

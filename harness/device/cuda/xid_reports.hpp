@@ -21,7 +21,7 @@ class XidReports {
 
   /// Takes in what was reported since the last call, without waiting.
   void drain();
-  /// Absent where neither can be read.
+  /// Absent where neither can be read, or no longer, unless there was a report before.
   std::optional<double> count() const;
   /// The number of the last report.
   std::optional<double> last() const { return last_; }
@@ -35,6 +35,7 @@ class XidReports {
   int log_ = -1;
   std::string gpu_in_log_;  ///< its lines in the log begin with it: "NVRM: Xid (PCI:0000:3b:00"
   std::string rest_;        ///< of the log, a line whose end was not read yet
+  bool refused_ = false;    ///< the driver tells no more events, as that of a lost GPU
   double count_ = 0;
   std::optional<double> last_;
 };

@@ -5,6 +5,7 @@
 //
 // GPUMODEL_FOREIGN=n          n processes of other users run on every GPU [0]; read at every call
 // GPUMODEL_NVML_HANG=s        no call returns once s seconds have passed since the first one [none]
+// GPUMODEL_NVML_LOST=s        every GPU is lost once s seconds have passed since the first call [none]
 // GPUMODEL_SLOT=n[@device]    PCIe generation of the slot that every GPU, or this one, is in [the GPU's own]
 // GPUMODEL_NVLINK_DOMAIN=n/c  the GPUs are in clique c of an NVLink domain of several hosts, number n [none]
 //
@@ -33,6 +34,7 @@ enum Result {
   not_found = 6,
   insufficient_size = 7,
   timeout = 10,
+  gpu_is_lost = 15,
   argument_version_mismatch = 25
 };
 constexpr int domains = 4, memory_clock = 2;  // nvmlClockType_t
@@ -96,19 +98,25 @@ int index_of(const void* handle) {
   return at >= handles && at < handles + gpumodel_devices() ? static_cast<int>(at - handles) : -1;
 }
 
-/// Does not return once the driver hangs.
-void answer_or_hang() {
+/// Whether so many seconds have passed since the first call.
+bool is_over(const char* variable) {
   using Clock = std::chrono::steady_clock;
   static const Clock::time_point first = Clock::now();
-  const char* const after = std::getenv("GPUMODEL_NVML_HANG");
-  if (!after || Clock::now() - first < std::chrono::duration<double>(std::atof(after))) return;
-  for (;;) ::pause();
+  const char* const after = std::getenv(variable);
+  return after && Clock::now() - first >= std::chrono::duration<double>(std::atof(after));
+}
+bool is_lost() { return is_over("GPUMODEL_NVML_LOST"); }
+
+/// Does not return once the driver hangs.
+void answer_or_hang() {
+  while (is_over("GPUMODEL_NVML_HANG")) ::pause();
 }
 
 /// What every function of a device begins with.
 Result check(const void* handle, const void* to) {
   answer_or_hang();
   if (!initialized) return uninitialized;
+  if (is_lost()) return gpu_is_lost;
   return index_of(handle) >= 0 && to ? success : invalid_argument;
 }
 
@@ -403,6 +411,7 @@ int nvmlDeviceRegisterEvents(void* handle, unsigned long long types, EventSet* s
 /// There is nothing to wait for: what happened is there at once.
 int nvmlEventSetWait_v2(EventSet* set, EventData* event, unsigned) {
   if (!set || !event) return invalid_argument;
+  if (is_lost()) return gpu_is_lost;
   if (!set->device || set->delivered >= events(set->device, "xid")) return timeout;
   ++set->delivered;
   *event = {set->device, xid_event, fallen_off_the_bus, 0xFFFFFFFF, 0xFFFFFFFF};

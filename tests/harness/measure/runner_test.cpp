@@ -808,7 +808,7 @@ TEST_F(Measure, TelemetryThatARankLostIsFoundOfThatRankAlone) {
   EXPECT_EQ(findings[0].kind, FindingKind::telemetry_lost);
   EXPECT_EQ(findings[0].ranks, std::vector{1});
   EXPECT_EQ(findings[0].text,
-            "rank 1: the device's telemetry did not answer for 2 s and was abandoned, 12.5 s after the device was opened");
+            "rank 1: the device's telemetry ended 12.5 s after the device was opened: its driver did not answer any more");
 }
 
 TEST_F(Measure, WhatFailsOnOneRankFailsOnAll) {

@@ -190,6 +190,24 @@ TEST(Sampler, ASourceThatHangsIsGivenUpForGood) {
   while (source.use_count() > 1) std::this_thread::yield();
 }
 
+// As the driver of a GPU that has fallen off the bus does.
+TEST(Sampler, ASourceThatSaysNothingAnyMoreHasEnded) {
+  const auto source = std::make_shared<FakeTelemetry>();
+  source->silent = true;
+  Sampler sampler(source, counting_clock(), kForever);
+  sampler.read();
+  EXPECT_FALSE(sampler.series().gave_up) << "it has never said anything";
+  source->silent = false;
+  sampler.read();
+  EXPECT_FALSE(sampler.series().gave_up);
+  source->silent = true;
+  EXPECT_FALSE(sampler.read().power_watts);
+  EXPECT_TRUE(sampler.series().gave_up);
+  source->silent = false;
+  EXPECT_TRUE(sampler.read().power_watts);
+  EXPECT_FALSE(sampler.series().gave_up) << "it was asked again";
+}
+
 TEST(Sampler, CountersThatHangAreGivenUpToo) {
   Latch latch;
   const auto source = std::make_shared<FakeTelemetry>();

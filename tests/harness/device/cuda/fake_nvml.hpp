@@ -17,7 +17,7 @@
 namespace roofmark::cuda::fake_nvml {
 
 inline constexpr int kDouble = 0, kUnsigned = 1, kUnsignedLong = 3, kSigned = 5;  // nvmlValueType_t
-inline constexpr int kNotSupported = 3, kTimeout = 10;
+inline constexpr int kNotSupported = 3;
 
 /// A driver that is not there, and its one GPU.
 struct Driver {
@@ -26,6 +26,7 @@ struct Driver {
   std::map<std::pair<unsigned, unsigned>, double> more_of_links;  ///< than `fields` has, by field and link
   std::map<unsigned, int> types;                                  ///< kUnsignedLong
   std::set<std::string> missing, refused;
+  bool lost = false;  ///< the GPU has fallen off the bus: no function answers
   int major = 9, minor = 0;
   double milliwatts = 600'000, millijoules = 5'000'000, celsius = 64;
   int margin = 23;
@@ -289,7 +290,7 @@ inline const Nvml& library() {
   static const Nvml all([](const std::string& symbol) -> void* {
     const auto found = functions.find(symbol);
     if (found == functions.end() || driver.missing.contains(symbol)) return nullptr;
-    return driver.refused.contains(symbol) ? address(refuse) : found->second;
+    return driver.lost || driver.refused.contains(symbol) ? address(refuse) : found->second;
   });
   return all;
 }

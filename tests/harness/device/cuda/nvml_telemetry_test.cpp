@@ -696,6 +696,19 @@ TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
   EXPECT_EQ(driver.sets, 0);
 }
 
+TEST_F(NvmlTelemetryTest, ALostGpuTellsNothingAnyMore) {
+  const auto source = open(), warned = open();
+  EXPECT_NE(source->read(), Telemetry());
+  EXPECT_EQ(sums(source->counters()).at("xid"), 0);
+  warned->read();
+  driver.xids = {79};
+  warned->read();
+  driver.lost = true;
+  EXPECT_EQ(source->read(), Telemetry());
+  EXPECT_FALSE(sums(source->counters()).contains("xid")) << "what came since is not known";
+  EXPECT_EQ(sums(warned->counters()).at("xid"), 1);
+}
+
 TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
   const auto log = [this](const std::string& text) { std::ofstream(root_.root / "kmsg", std::ios::app) << text; };
   driver.refused.insert("nvmlDeviceRegisterEvents");
