@@ -90,6 +90,7 @@ void visit_gpu(Info& info, const Field& field) {
   field("mps", gpu.mps);
   field("mps_active_thread_percentage", gpu.mps_active_thread_percentage);
   field("foreign_processes", gpu.foreign_processes);
+  field("no_nvml", gpu.no_nvml);
   field("gate", gpu.gate);
 }
 

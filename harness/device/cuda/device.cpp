@@ -44,7 +44,7 @@ NvmlDevice find_in_nvml(int ordinal) {
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal), nvml_(find_in_nvml(ordinal)), info_(read_device_info(ordinal, nvml_)) {
-    use();
+    make_context();
     check_code();
     stream_ = make_stream();
     info_.free_bytes = free_bytes();
@@ -173,6 +173,12 @@ class CudaDevice final : public Device {
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
 
+  void make_context() const {
+    const cudaError_t status = cudaSetDevice(ordinal_);
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    throw DeviceError(why_unusable(status, info_), false);
+  }
   void check_code() const {
     const cudaError_t status = find_code();
     if (const std::string why = why_no_code(status, info_, describe_build().cuda_architectures); !why.empty()) {

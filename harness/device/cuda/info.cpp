@@ -107,6 +107,40 @@ std::string describe(const Absence& absence) {
   }
 }
 
+std::string why_unusable(cudaError_t status, const DeviceInfo& device) {
+  const GpuFacts& gpu = device.gpu;
+  std::vector<std::string> names;
+  for (const ForeignProcess& other : gpu.foreign_processes.value_or(std::vector<ForeignProcess>())) {
+    names.push_back(fmt::format("{}{}{}", other.pid, other.name.empty() ? "" : " ", other.name));
+  }
+  const std::string others = names.empty() ? "" : fmt::format(" (on it: {})", fmt::join(names, ", "));
+  const std::string mode = gpu.compute_mode.value_or("");
+  std::string remedy = "see nvidia-smi, and dmesg for errors of the NVIDIA driver";
+  switch (status) {
+    case cudaErrorDevicesUnavailable:
+      if (mode == "prohibited") remedy = "its compute mode admits no program; nvidia-smi -c 0 as root changes that";
+      if (mode.starts_with("exclusive")) {
+        remedy = "its compute mode admits one process alone" + others +
+                 ": wait for that to end; nvidia-smi -c 0 as root admits several";
+      }
+      break;
+    case cudaErrorMemoryAllocation:
+      remedy = "other programs have its memory" + others + ": end them, or wait";
+      break;
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsServerNotReady:
+    case cudaErrorMpsMaxClientsReached:
+    case cudaErrorMpsMaxConnectionsReached:
+      remedy = "see the log of nvidia-cuda-mps-control; without MPS: echo quit | nvidia-cuda-mps-control";
+      break;
+    default:
+      break;
+  }
+  return fmt::format("cannot use {} ({}): {} ({}): {}", device.id, device.name, cudaGetErrorString(status),
+                     cudaGetErrorName(status), remedy);
+}
+
 std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures) {
   constexpr std::array kLacks = {
       cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction, cudaErrorInvalidPtx,
@@ -165,6 +199,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
       kFirstPatienceSeconds);
   info.gpu = told.value_or(GpuFacts());
   info.gpu.nvml_hung = !told;
+  if (!told) info.gpu.no_nvml = "it did not answer in time";
   info.highest_clock_hz = std::max(info.rated_clock_hz, info.gpu.sm_clock_max_hz);
   if (const auto kilohertz = read(cudaDevAttrMemoryClockRate).value_or(0)) info.memory_clock_hz = kilohertz * 1e3;
   if (const auto bits = read(cudaDevAttrGlobalMemoryBusWidth).value_or(0)) info.memory_bus_bits = bits;

@@ -25,6 +25,9 @@ struct Absence {
 /// The reason and the remedy, in one line.
 std::string describe(const Absence& absence);
 
+/// Why a device cannot be opened, where making a context there gave `status`: the reason and the remedy, in one line.
+std::string why_unusable(cudaError_t status, const DeviceInfo& device);
+
 /// Why no kernel of a build for these architectures runs on a device, where loading one gave `status`: the reason and the
 /// remedy, in one line. Empty where it is no lack of code.
 std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures);

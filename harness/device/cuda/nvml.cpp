@@ -27,11 +27,21 @@ bool is_mps_server(const ForeignProcess& process) { return process.name.find("nv
 }  // namespace
 
 Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) {
-  const auto init = within_patience<bool>(
-      [function = reinterpret_cast<int (*)()>(resolve_("nvmlInit_v2"))] { return function && function() == 0; },
-      kFirstPatienceSeconds);
-  usable_ = init.value_or(false);
+  const auto function = reinterpret_cast<int (*)()>(resolve_("nvmlInit_v2"));
+  usable_ = false;
+  if (!function) {
+    why_not_ = "libnvidia-ml.so.1 cannot be loaded";
+    return;
+  }
+  const auto init = within_patience<int>(function, kFirstPatienceSeconds);
+  usable_ = init == kSuccess;
   hung_ = !init;
+  if (!usable_) why_not_ = init ? "it does not start: " + error_text(*init) : "it did not answer in time";
+}
+
+std::string Nvml::error_text(int status) const {
+  const auto text = reinterpret_cast<const char* (*)(int)>(resolve_("nvmlErrorString"));
+  return text ? text(status) : fmt::format("status {}", status);
 }
 
 const Nvml& Nvml::driver() {
@@ -97,7 +107,10 @@ std::optional<int> NvmlDevice::whole(const char* symbol) const {
 }
 
 void NvmlDevice::describe(GpuFacts& facts) const {
-  if (!gpu_) return;
+  if (!gpu_) {
+    facts.no_nvml = nvml_->why_not().empty() ? "it does not know this GPU" : nvml_->why_not();
+    return;
+  }
   const auto scaled = [](std::optional<unsigned> value, double unit) {
     return value ? std::optional<double>(*value * unit) : std::nullopt;
   };
@@ -187,7 +200,7 @@ std::optional<std::vector<ForeignProcess>> NvmlDevice::other_processes() const {
     }
     return true;
   };
-  if (!list("nvmlDeviceGetComputeRunningProcesses_v3")) list("nvmlDeviceGetComputeRunningProcesses_v2");
+  if (!list("nvmlDeviceGetComputeRunningProcesses_v3") && !list("nvmlDeviceGetComputeRunningProcesses_v2")) return std::nullopt;
   if (!list("nvmlDeviceGetMPSComputeRunningProcesses_v3")) list("nvmlDeviceGetMPSComputeRunningProcesses_v2");
   return found;
 }

@@ -34,6 +34,8 @@ class Nvml {
   /// The driver's, loaded once; knows no function where it cannot be loaded.
   static const Nvml& driver();
 
+  /// Why it tells nothing of any GPU; empty where it does.
+  const std::string& why_not() const { return why_not_; }
   /// A call did not return in time: no more is asked.
   bool is_hung() const { return hung_; }
   void give_up() const { hung_ = true; }
@@ -53,7 +55,10 @@ class Nvml {
   }
 
  private:
+  std::string error_text(int status) const;
+
   Resolve resolve_;
+  std::string why_not_;
   std::atomic<bool> usable_ = true;
   mutable std::atomic<bool> hung_ = false;
 };

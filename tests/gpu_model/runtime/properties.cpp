@@ -58,7 +58,7 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
     case cudaDevAttrEccEnabled:
       return value = s.ecc, true;
     case cudaDevAttrComputeMode:
-      return value = cudaComputeModeDefault, true;
+      return value = s.taken ? cudaComputeModeExclusiveProcess : cudaComputeModeDefault, true;
     case cudaDevAttrCooperativeLaunch:
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrUnifiedAddressing:

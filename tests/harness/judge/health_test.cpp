@@ -84,6 +84,15 @@ TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
   EXPECT_THAT(find(found, "memory limit").state, HasSubstr("4.00 GB"));
 }
 
+TEST(Health, AnNvmlThatTellsNothingIsSaid) {
+  EXPECT_THAT(health(gpu({}), {}), testing::Each(testing::Field(&Circumstance::what, testing::Ne("NVML"))));
+  GpuFacts facts;
+  facts.no_nvml = "libnvidia-ml.so.1 cannot be loaded";
+  const auto found = health(gpu(facts), {});
+  EXPECT_EQ(find(found, "NVML").state, "tells nothing: libnvidia-ml.so.1 cannot be loaded");
+  EXPECT_THAT(find(found, "NVML").advice, HasSubstr("NVIDIA_DRIVER_CAPABILITIES"));
+}
+
 TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
   const auto found = health(gpu({}), {});
   for (const char* what : {"other processes", "ECC", "MIG", "persistence mode", "power limit", "PCIe link", "CPU governor"}) {

@@ -104,6 +104,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   gpu.mps = true;
   gpu.mps_active_thread_percentage = "50";
   gpu.foreign_processes = {{7, "train", 1024}, {9, "", {}}};
+  gpu.no_nvml = "it does not start";
   gpu.gate = "off: a profiler";
   const Json json = to_json(info, true);
   EXPECT_EQ(json.at("details").dump(), Json::parse(R"({
@@ -120,7 +121,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
     "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "application_clock_hz": 1.2e9,
     "application_clock_default_hz": 1.98e9, "application_memory_clock_hz": 3.2e9, "application_memory_clock_default_hz": 3.2e9,
     "persistence_mode": false, "mig_mode": true, "mig_uuid": "MIG-1", "mps": true, "mps_active_thread_percentage": "50",
-    "foreign_processes": [{"pid": 7, "name": "train", "memory_bytes": 1024}, {"pid": 9}], "gate": "off: a profiler"})")
+    "foreign_processes": [{"pid": 7, "name": "train", "memory_bytes": 1024}, {"pid": 9}], "no_nvml": "it does not start", "gate": "off: a profiler"})")
                                            .dump());
   const DeviceInfo read = device_from_json(json);
   EXPECT_EQ(read.id, "cuda:3");

@@ -51,6 +51,25 @@ TEST(Absence, OtherErrorsKeepTheRuntimesWords) {
               AllOf(HasSubstr("cudaErrorInitializationError"), HasSubstr("dmesg")));
 }
 
+TEST(Unusable, WhatHasTheGpuIsNamedWithTheWayOut) {
+  DeviceInfo device;
+  device.id = "cuda:1";
+  device.name = "a GPU";
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device),
+              AllOf(HasSubstr("cannot use cuda:1 (a GPU): "), HasSubstr("cudaErrorDevicesUnavailable"), HasSubstr("dmesg")));
+  device.gpu.compute_mode = "prohibited";
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device), HasSubstr("admits no program; nvidia-smi -c 0"));
+  device.gpu.compute_mode = "exclusive process";
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device), HasSubstr("admits one process alone: wait"));
+  device.gpu.foreign_processes = {{7, "train", {}}, {9, "", {}}};
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device),
+              HasSubstr("admits one process alone (on it: 7 train, 9): wait"));
+  EXPECT_THAT(why_unusable(cudaErrorMemoryAllocation, device), HasSubstr("have its memory (on it: 7 train, 9): end them"));
+  EXPECT_THAT(why_unusable(cudaErrorMpsServerNotReady, device), HasSubstr("log of nvidia-cuda-mps-control"));
+  EXPECT_THAT(why_unusable(cudaErrorECCUncorrectable, device),
+              AllOf(HasSubstr("cudaErrorECCUncorrectable"), HasSubstr("dmesg")));
+}
+
 TEST(Code, WhatABuildLacksHasItsRemedy) {
   DeviceInfo device;
   device.id = "cuda:1";

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one made-up driver, and what is read of it, question by question.
 #include "harness/device/cuda/nvml.hpp"
 
 #include <gmock/gmock.h>
@@ -325,6 +326,16 @@ TEST(NvmlDevice, ListsForeignProcesses) {
   EXPECT_EQ(device.foreign_processes(root.root)->size(), 99u);
 }
 
+TEST(NvmlDevice, ThatListsOnlyClientsOfMpsDoesNotKnowOtherProcesses) {
+  auto functions = driver_functions();
+  functions["nvmlDeviceGetMPSComputeRunningProcesses_v3"] = functions["nvmlDeviceGetComputeRunningProcesses_v3"];
+  processes_running = 1;  // itself
+  const FakeRoot root;
+  EXPECT_TRUE(NvmlDevice(with(functions), "GPU-1", "").foreign_processes(root.root));
+  functions["nvmlDeviceGetComputeRunningProcesses_v3"] = address(refuse);
+  EXPECT_FALSE(NvmlDevice(with(functions), "GPU-1", "").foreign_processes(root.root));
+}
+
 int a_mig_instance = 0;
 int mig_by_uuid(const char* uuid, void** device) {
   if (std::strcmp(uuid, "MIG-1") != 0) return 6;
@@ -374,13 +385,31 @@ TEST(NvmlDevice, ApplicationClocksStandBesideTheirDefaults) {
   EXPECT_EQ(facts.application_memory_clock_hz, facts.application_memory_clock_default_hz);
 }
 
+const char* error_string(int status) { return status == 9 ? "Driver Not Loaded" : ""; }
+
+TEST(NvmlDevice, SaysNothingOfAGpuThatItDoesNotKnow) {
+  const Nvml nvml = with(driver_functions());
+  GpuFacts known, unknown;
+  NvmlDevice(nvml, "GPU-1", "").describe(known);
+  NvmlDevice(nvml, "GPU-2", "0000:3C:00.0").describe(unknown);
+  EXPECT_EQ(known.no_nvml, "");
+  EXPECT_EQ(unknown.no_nvml, "it does not know this GPU");
+}
+
 TEST(NvmlDevice, SaysNothingWhereThereIsNoLibraryOrItDoesNotStart) {
   auto broken = driver_functions();
   broken["nvmlInit_v2"] = address(refuse);
-  for (const Nvml& nvml : {with({}), with(broken)}) {
+  auto worded = broken;
+  worded["nvmlErrorString"] = address(error_string);
+  const std::pair<std::map<std::string, void*>, const char*> cases[] = {{{}, "libnvidia-ml.so.1 cannot be loaded"},
+                                                                        {broken, "it does not start: status 9"},
+                                                                        {worded, "it does not start: Driver Not Loaded"}};
+  for (const auto& [functions, why] : cases) {
+    const Nvml nvml = with(functions);
     const NvmlDevice device(nvml, "GPU-1", "0000:3B:00.0");
     GpuFacts facts;
     device.describe(facts);
+    EXPECT_EQ(facts.no_nvml, why);
     EXPECT_EQ(facts.serial, "");
     EXPECT_FALSE(facts.mig_mode);
     EXPECT_FALSE(facts.pcie_generation);
