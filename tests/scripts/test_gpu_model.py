@@ -346,6 +346,14 @@ def test_memory_that_cannot_be_pinned_is_not_run_and_says_how_much(tmp_path):
         assert re.match(r"out of pinned host memory: 1048576 bytes wanted, \d+ free(; this process may lock \d+ bytes \(ulimit -l\))?$", reason), reason
 
 
+def test_a_host_without_pinned_memory_measures_without_the_gate(run):
+    found = run(GPUMODEL_PINNED="4")
+    assert found.status == 3, found.stderr
+    assert {e["roofmark"]["operation"] for e in found.entries if e["roofmark"]["status"] == "not_run"} == {"host_to_device", "device_to_host"}
+    assert found.record(TRIAD)["measurement"]["path"] == "stream"
+    assert found.result["device"]["details"]["gate"].startswith("off: the host has no pinned memory for it (")
+
+
 def test_a_wrong_byte_of_a_transfer_is_named(tmp_path):
     name = "transfer/host_to_device/int8/bytes:65536/memory:pinned/node:near/impl:sm/cache:warm"
     found = run_to(tmp_path / "out", cases=f"^{name}", suite="full", GPUMODEL_FLIP="copy_range_kernel:1:77")
@@ -384,6 +392,15 @@ def test_a_gpu_without_code_is_refused_at_once(tmp_path, command):
     assert done.returncode == 3
     assert "cannot run on cuda:0 (roofmark model GPU (sm_70), compute capability 7.0): no kernel image is available" in done.stderr
     assert done.stderr.strip().endswith("; GPUs of 8.0 and newer are supported")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "list", "info"])
+def test_a_gpu_that_another_process_has_is_named_with_the_way_out(tmp_path, command):
+    done = roofmark(command, *(["--out", tmp_path / "out"] if command == "run" else []), GPUMODEL_TAKEN="1", GPUMODEL_FOREIGN="1")
+    assert done.returncode == 3
+    assert re.search(r"^roofmark: cannot use cuda:0 \(roofmark model GPU \(sm_90\)\): .* \(cudaErrorDevicesUnavailable\): its compute mode admits one "
+                     r"process alone \(on it: 4000001 model\): wait for that to end; nvidia-smi -c 0 as root admits several$", done.stderr, re.M)
     assert not (tmp_path / "out").exists()
 
 

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,11 +55,7 @@ class CudaDevice final : public Device {
       info_.host_memory_bytes = std::min(info_.host_memory_bytes, *of_node);
     }
     info_.host_free_bytes = available_to({HostMemoryKind::pinned, node});
-    if (const std::string obstacle = gate_obstacle(environment()); obstacle.empty()) {
-      gate_ = std::make_unique<Gate>();
-    } else {
-      info_.gpu.gate = "off: " + obstacle;
-    }
+    if (const std::string obstacle = make_gate(); !obstacle.empty()) info_.gpu.gate = "off: " + obstacle;
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -179,6 +176,20 @@ class CudaDevice final : public Device {
     cudaGetLastError();
     throw DeviceError(why_unusable(status, info_), false);
   }
+
+  /// Why there is none, or empty.
+  std::string make_gate() {
+    std::string obstacle = gate_obstacle(environment());
+    if (!obstacle.empty()) return obstacle;
+    try {
+      gate_ = std::make_unique<Gate>();
+    } catch (const DeviceError& error) {
+      if (error.sticky()) throw;
+      obstacle = fmt::format("the host has no pinned memory for it ({})", error.what());
+    }
+    return obstacle;
+  }
+
   void check_code() const {
     const cudaError_t status = find_code();
     if (const std::string why = why_no_code(status, info_, describe_build().cuda_architectures); !why.empty()) {
