@@ -53,6 +53,13 @@ def show_query(connection, query):
         print(align(rows))
 
 
+def check_expression(connection, expression):
+    try:
+        connection.execute("SELECT regexp_matches('', ?)", [expression])
+    except duckdb.Error as error:
+        raise Problem(BAD_INPUT, f"--prometheus-cases: {' '.join(str(error).split())}") from error
+
+
 def show(connection, by, good, bad):
     """What a person reads on the terminal; returns whether something stands out."""
     counted = fleet_judge.rows(connection, "SELECT (SELECT count(*) FROM runs) AS runs, count(*) AS gpus, count(DISTINCT host) AS hosts, "
@@ -106,6 +113,8 @@ def main(arguments):
     parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
     parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
                         "collector; scripts/fleet_dashboard.json shows them in Grafana")
+    parser.add_argument("--prometheus-cases", metavar="EXPRESSION", default="", help="with --prometheus: only the cases whose name matches this regular "
+                        "expression; a large fleet has a million series of all cases [all]")
     parser.add_argument("--sql", metavar="QUERY", help="print the rows of a query over the tables below, and write nothing")
     options = parser.parse_args(arguments)
     out = Path(options.out or options.folder)
@@ -113,6 +122,7 @@ def main(arguments):
         refuse_to_replace([*Path(options.folder).rglob("*.json"), *options.verdict], options.prometheus)
     with tempfile.TemporaryDirectory(prefix="roofmark-fleet-") as scratch:
         connection = fleet_tables.load(options.folder, scratch, options.verdict)
+        check_expression(connection, options.prometheus_cases)
         fleet_judge.prepare(connection, options.by)
         fleet_judge.judge(connection, options.by)
         if options.sql:
@@ -124,6 +134,6 @@ def main(arguments):
             write(out / name, (f"{printable(host)}\n" for host in hosts))
         write(out / "fleet.html", [fleet_page.page(connection, options.by, options.folder)])
         if options.prometheus:
-            write(options.prometheus, fleet_prometheus.exposition(connection))
+            write(options.prometheus, fleet_prometheus.exposition(connection, options.prometheus_cases))
         print(f"page: {out / 'fleet.html'}; lists: {out / 'good.txt'}, {out / 'bad.txt'}")
     return int(stands_out)

@@ -4,7 +4,8 @@
 
 # Series with these labels may be compared.
 _CASE = "model, data, concat_ws(' ', case_name, CASE WHEN pass = 2 THEN '(after)' END, CASE WHEN NOT alone THEN '(together)' END) AS \"case\""
-_OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + ", {} AS value FROM newest WHERE status = 'ok' ORDER BY ALL"
+_CHOSEN = "regexp_matches(case_name, $cases)"
+_OF_CASE = "SELECT host, gpu AS uuid, " + _CASE + ", {} AS value FROM newest WHERE status = 'ok' AND " + _CHOSEN + " ORDER BY ALL"
 _OF_CEILING = "SELECT host, gpu AS uuid, model, resource, unit, {} AS value FROM newest_ceilings ORDER BY ALL"
 _OF_GPU = "SELECT host, gpu AS uuid, model, {} AS value FROM gpus ORDER BY ALL"
 _ACCEPTED = "SELECT {0}profile, verdict, (verdict = 'PASS')::INTEGER AS value FROM newest_verdicts WHERE subject = '{1}' ORDER BY ALL"
@@ -18,7 +19,7 @@ METRICS = {
     "roofmark_case_of_theoretical_ratio": ("Minimum time on the theoretical ceilings / measured time.", _OF_CASE.format("of_theoretical")),
     "roofmark_case_clock_hertz": ("SM clock during the blocks.", _OF_CASE.format("clock_hz")),
     "roofmark_case_ok": ("1: measured and verified; 0: wrong, failed or not run.",
-                         "SELECT host, gpu AS uuid, " + _CASE + ", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' ORDER BY ALL"),
+                         "SELECT host, gpu AS uuid, " + _CASE + ", (status = 'ok')::INTEGER AS value FROM newest WHERE status <> 'unsupported' AND " + _CHOSEN + " ORDER BY ALL"),
     "roofmark_ceiling_per_second": ("Measured ceiling of a resource, in its unit per second.", _OF_CEILING.format("empirical")),
     "roofmark_ceiling_of_theoretical_ratio": ("Measured ceiling / theoretical ceiling.", _OF_CEILING.format("share")),
     "roofmark_gpu_run_timestamp_seconds": ("When the newest run of a GPU began.", _OF_GPU.format("epoch(started)")),
@@ -36,11 +37,11 @@ def _escaped(value):
     return str(value).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def exposition(connection):
-    """The parts of the text, in order."""
+def exposition(connection, cases=""):
+    """The parts of the text, in order; of cases, those in whose names the expression is found."""
     for name, (says, query) in METRICS.items():
         yield f"# HELP {name} {says}\n# TYPE {name} gauge\n"
-        found = connection.execute(query)
+        found = connection.execute(query, {"cases": cases} if _CHOSEN in query else {})
         labels = [column[0] for column in found.description][:-1]
         while rows := found.fetchmany(10_000):
             for *values, value in rows:

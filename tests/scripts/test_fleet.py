@@ -369,7 +369,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     (broken / "result.json").write_text("{")
     for arguments, said in [((empty,), "holds no result file"), ((tmp_path / "none",), "is not a folder"), ((), "required"),
                             ((broken,), "none of 1 files"), ((folder, "--by", "shelf"), "no run has the label 'shelf'; there are host, "),
-                            ((folder, "--sql", "SELECT nothing"), "--sql: "), ((folder, "--verdict", tmp_path / "none"), "there is no file"),
+                            ((folder, "--sql", "SELECT nothing"), "--sql: "), ((folder, "--prometheus-cases", "(a"), "--prometheus-cases: "), ((folder, "--verdict", tmp_path / "none"), "there is no file"),
                             ((folder, "--prometheus", folder / "run0" / "result.json"), "would replace a result file")]:
         done = run(*arguments)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and said in done.stderr, done
@@ -520,6 +520,15 @@ def test_prometheus_reads_the_metrics(metrics):
     assert failed == [{"host": "a01", "uuid": "GPU-0003", "rule": "dram", "case": "ceilings/dram"}]
     for family in families.values():  # a series has one value
         assert len({tuple(sorted(s.labels.items())) for s in family.samples}) == len(family.samples)
+
+
+def test_prometheus_gets_the_cases_that_are_asked_for(folder, tmp_path):
+    put(folder, rack(2))
+    path = tmp_path / "fleet.prom"
+    run(folder, "--prometheus", path, "--prometheus-cases", "^gemm/bf16/|^stream/")
+    cases = {match[1] for line in lines_of(path) if (match := re.match(r'roofmark_case_\w+\{.*case="([^"]*)"', line))}
+    assert cases == {entry["name"] for entry in BASE["benchmarks"] if entry["name"].startswith(("gemm/bf16/", "stream/"))}
+    assert any(line.startswith("roofmark_ceiling_per_second{") for line in lines_of(path))
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="no promtool (scripts/setup --test puts that of Debian in .venv/bin)")
