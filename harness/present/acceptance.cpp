@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "harness/model/units.hpp"
 #include "harness/present/grid.hpp"
@@ -16,7 +19,10 @@ namespace roofmark {
 
 namespace {
 
+/// Of more, only what refuses them is shown.
 constexpr std::size_t kFewDevices = 4;
+/// Of more devices and nodes that are not accepted, none has a table.
+constexpr std::size_t kMostRefused = 16;
 
 /// Node and device; both empty for the delivery.
 using Owner = std::pair<std::string, std::string>;
@@ -33,7 +39,22 @@ std::string margin_cell(const Check& check) { return format_change(check.margin)
 /// Whether the check decides.
 std::string in_words(const Check& check) { return check.mandatory ? "yes" : check.if_measured ? "if measured" : "no"; }
 
-std::string table_of(const std::vector<const Check*>& checks, const TerminalStyle& style) {
+bool refuses(const Check& check) { return check.mandatory && check.verdict != Verdict::pass; }
+
+/// "cuda:5 of node7": without the UUID.
+std::string place_of(const Check& check) {
+  return check.device.empty() ? check.subject() : fmt::format("{} of {}", check.device_id, check.node);
+}
+
+/// The first of these, and how many more there are.
+std::string some_of(const std::vector<std::string>& all) {
+  constexpr std::size_t kNamed = 8;
+  const std::vector<std::string> named(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kNamed)));
+  return fmt::format("{}{}", fmt::join(named, ", "),
+                     all.size() > kNamed ? fmt::format(" and {} more", all.size() - kNamed) : "");
+}
+
+std::string table_of(const std::vector<const Check*>& checks, bool whole, const TerminalStyle& style) {
   std::vector<std::string> order;
   std::map<std::string, std::pair<const Check*, int>> worst;
   for (const Check* check : checks) {
@@ -50,9 +71,13 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
              {.heading = "margin", .leaves = 2},
              {.heading = "worst (limit)", .is_text = true}}};
   std::vector<std::string> none;  // rules that allow nothing, of which nothing was found
-  int checks_of_none = 0;
+  int checks_of_none = 0, unshown = 0;
   for (const std::string& rule : order) {
     const auto& [check, count] = worst.at(rule);
+    if (!whole && !refuses(*check)) {
+      ++unshown;
+      continue;
+    }
     if (check->verdict == Verdict::pass && check->expected == "<= 0") {
       none.push_back(rule);
       checks_of_none += count;
@@ -62,6 +87,7 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
                          fmt::format("{} ({})", check->found, check->expected)});
   }
   std::string text = grid.rows.empty() ? "" : to_text(grid, style);
+  if (unshown > 0) text += fmt::format("rules that pass or do not decide: {}\n", unshown);
   if (none.empty()) return text;
   return text +
          wrapped(fmt::format("PASS, none found in {} check{}: {}", checks_of_none, checks_of_none == 1 ? "" : "s",
@@ -70,8 +96,51 @@ std::string table_of(const std::vector<const Check*>& checks, const TerminalStyl
          "\n";
 }
 
-/// A check in full.
-std::string told(const Check& check, const TerminalStyle& style) {
+/// Checks that do not pass for one cause, as far as their rule and verdict show it.
+struct Refusal {
+  const Check* worst;
+  std::vector<const Check*> others;
+};
+
+/// In the order of their first checks; of few devices each check by itself.
+std::vector<Refusal> refusals(const Judgement& judgement) {
+  std::vector<Refusal> all;
+  std::map<std::tuple<std::string, Verdict, std::string>, std::size_t> known;
+  for (const Check& check : judgement.checks) {
+    if (!refuses(check)) continue;
+    const std::string why = check.verdict == Verdict::not_measured ? check.explanation : "";
+    const auto [found, first] = known.try_emplace({check.rule, check.verdict, why}, all.size());
+    if (first || judgement.devices.size() <= kFewDevices) {
+      all.push_back({&check, {}});
+      continue;
+    }
+    Refusal& same = all[found->second];
+    same.others.push_back(worse(check, *same.worst) ? std::exchange(same.worst, &check) : &check);
+  }
+  return all;
+}
+
+/// Where else, and in how many checks of each place.
+std::string also(const Refusal& refusal) {
+  std::vector<std::string> places;
+  std::map<std::string, int> checks;
+  for (const Check* check : refusal.others) {
+    if (++checks[place_of(*check)] == 1) places.push_back(place_of(*check));
+  }
+  for (std::string& place : places) {
+    const int count = checks.at(place);
+    if (place == place_of(*refusal.worst)) {
+      place = fmt::format("{} more check{} of the same", count, count == 1 ? "" : "s");
+    } else if (count > 1) {
+      place += fmt::format(" ({} checks)", count);
+    }
+  }
+  return some_of(places);
+}
+
+/// The worst check in full, and where the others are.
+std::string told(const Refusal& refusal, const TerminalStyle& style) {
+  const Check& check = *refusal.worst;
   std::string measured = check.found;
   if (check.low && check.measured && *check.measured != 0) {
     // Relative to the measured value, which may be a share itself.
@@ -89,8 +158,43 @@ std::string told(const Check& check, const TerminalStyle& style) {
                      {"if it fails", check.reason},
                      {"source", check.source},
                      {"rule", check.origin},
-                     {"result", check.file}},
+                     {"result", check.file},
+                     {"also", also(refusal)}},
                     style);
+}
+
+/// The nodes that are not accepted, and by which rules, the failed ones first.
+std::string refused_nodes(const Judgement& judgement, const TerminalStyle& style) {
+  struct Node {
+    std::set<std::string> devices, refused;
+    std::map<std::pair<int, std::string>, std::set<std::string>> rules;  ///< with the ids of the devices
+  };
+  std::map<std::string, Node> nodes;
+  for (const Check& check : judgement.checks) {
+    Node& node = nodes[check.node];
+    if (!check.device.empty()) node.devices.insert(check.device);
+    if (!refuses(check)) continue;
+    if (!check.device.empty()) node.refused.insert(check.device);
+    node.rules[{-static_cast<int>(check.verdict), check.rule}].insert(check.device_id);
+  }
+  Grid grid{"",
+            {{.heading = "not accepted"},
+             {.heading = "verdict", .is_text = true},
+             {.heading = "devices accepted", .leaves = 1},
+             {.heading = "does not pass", .is_text = true}}};
+  for (const SubjectVerdict& subject : judgement.nodes) {
+    if (subject.verdict == Verdict::pass) continue;
+    const Node& node = nodes.at(subject.name);
+    std::vector<std::string> rules;
+    for (const auto& [rule, ids] : node.rules) {
+      const bool of_node = ids.contains(""), of_all = ids.size() > 1 && ids.size() == node.devices.size();
+      rules.push_back(rule.second + (of_node ? "" : of_all ? " (all)" : fmt::format(" ({})", fmt::join(ids, ", "))));
+    }
+    grid.rows.push_back({subject.name, std::string(name(subject.verdict)),
+                         fmt::format("{} of {}", node.devices.size() - node.refused.size(), node.devices.size()),
+                         some_of(rules)});
+  }
+  return grid.rows.empty() ? "" : to_text(grid, style) + "\n";
 }
 
 std::string counts(const std::vector<SubjectVerdict>& subjects, const char* what) {
@@ -104,17 +208,21 @@ std::string counts(const std::vector<SubjectVerdict>& subjects, const char* what
 std::string acceptance_text(const Judgement& judgement, const TerminalStyle& style) {
   std::map<Owner, std::vector<const Check*>> owned;
   for (const Check& check : judgement.checks) owned[{check.node, check.device}].push_back(&check);
-  std::map<std::string, Verdict> verdicts;
-  for (const SubjectVerdict& device : judgement.devices) verdicts[device.name] = device.verdict;
+  const bool few = judgement.devices.size() <= kFewDevices;
+  std::vector<const std::vector<const Check*>*> refused;
   std::string text;
   for (const auto& [owner, checks] : owned) {
-    const bool device = !owner.second.empty();
-    if (device && judgement.devices.size() > kFewDevices && verdicts.at(owner.second) == Verdict::pass) continue;
-    text += paragraph(style, bold, checks.front()->subject(), "") + table_of(checks, style) + "\n";
+    if (few || owner.first.empty()) {
+      text += paragraph(style, bold, checks.front()->subject(), "") + table_of(checks, true, style) + "\n";
+    } else if (std::any_of(checks.begin(), checks.end(), [](const Check* check) { return refuses(*check); })) {
+      refused.push_back(&checks);
+    }
   }
-  for (const Check& check : judgement.checks) {
-    if (check.verdict != Verdict::pass && check.mandatory) text += told(check, style) + "\n";
+  for (const auto* checks : refused) {
+    if (refused.size() > kMostRefused) break;
+    text += paragraph(style, bold, checks->front()->subject(), "") + table_of(*checks, false, style) + "\n";
   }
+  for (const Refusal& refusal : refusals(judgement)) text += told(refusal, style) + "\n";
   for (const std::string& device : judgement.unknown_devices) {
     text += wrapped(fmt::format("{} is not in the table of known GPUs: the judgement uses ceilings computed from its "
                                 "attributes, which do not show disabled units, and no datasheet.",
@@ -125,6 +233,7 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
   for (const std::string& doubt : judgement.doubts) {
     text += wrapped("The run's own verdict: " + doubt, static_cast<std::size_t>(style.columns), 2) + "\n";
   }
+  if (judgement.nodes.size() > 1) text += refused_nodes(judgement, style);
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";
   const auto passing = std::count_if(judgement.checks.begin(), judgement.checks.end(),

@@ -66,6 +66,44 @@ def test_of_a_folder_every_result_is_judged(h200, tmp_path, own_profile):
     assert done.returncode == 1 and "expected_gpus" in done.stdout
 
 
+def test_of_many_nodes_one_table_says_which_are_not_accepted_and_why(h200, tmp_path, own_profile):
+    for node in range(24):
+        result = in_one_file(copy.deepcopy(h200), 1, 4)
+        for member in result["team"]:
+            member |= {"host": f"node{node:02d}", "uuid": f"GPU-{node:04d}{member['rank']:04d}"}
+        result["host"]["name"] = f"node{node:02d}"
+        for entry in result["benchmarks"] if node in (7, 9) else []:
+            for rank, measured in enumerate(entry["roofmark"]["measurement"]["ranks"]):
+                if node == 9 or rank == 2:
+                    measured |= {key: measured[key] * 3 for key in ("median", "maximum")} | {"interval": [3 * end for end in measured["interval"]]}
+        result["complete"] = node != 5
+        path = tmp_path / "delivery" / f"node{node:02d}" / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(result))
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 96)
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    table = {words[0]: words[1] for line in lines if len(words := re.split(r"  +", line, maxsplit=1)) == 2 and re.match(r"node\d\d$", words[0])}
+    assert set(table) == {"node05", "node07", "node09"}
+    assert re.fullmatch(r"NOT MEASURED +0 of 4  complete \(all\)", table["node05"])
+    assert re.match(r"FAIL +3 of 4  .*product \(cuda:2\)", table["node07"])
+    assert re.match(r"FAIL +0 of 4  .*product \(all\)", table["node09"])
+    assert "93 of 96 devices accepted" not in done.stdout and "87 of 96 devices accepted" in done.stdout and "21 of 24 nodes accepted" in done.stdout
+    # Each reason is told once, with the others that it refuses.
+    told = [line for line in lines if line.startswith("FAIL product: ")]
+    assert len(told) == 1
+    assert re.search(r"^  also +cuda:2 of node07, ", done.stdout, re.M) or "cuda:2 of node07" in told[0]
+    tables = [line for line in lines if re.match(r"GPU-\d+ \(cuda:\d of node\d\d\)$", line)]
+    assert len(tables) == 9 and len(lines) < 300
+    text = (tmp_path / "delivery" / "node05" / "result.json").read_text()
+    for node in range(24):  # as many as all others: no device has a table of its own
+        other = text.replace("node05", f"node{node:02d}").replace("GPU-0005", f"GPU-{node:04d}")
+        (tmp_path / "delivery" / f"node{node:02d}" / "result.json").write_text(other)
+    lines = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5)).stdout.splitlines()
+    assert not [line for line in lines if re.match(r"GPU-\d+ \(cuda", line)] and sum(line.startswith("node") for line in lines) == 24
+    assert len([line for line in lines if line.startswith("NOT MEASURED complete: ")]) == 1 and any(line.endswith(" and 87 more") for line in lines)
+
+
 def test_a_thousand_files_are_judged_in_ten_seconds(h200, tmp_path, own_profile):
     result, families = clean(h200), {}
     for entry in result["benchmarks"]:

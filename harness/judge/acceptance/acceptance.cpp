@@ -197,6 +197,7 @@ class Judge {
   void add(Check check, const std::string& node, const std::string& label, const std::string& file) {
     check.node = node;
     check.device = label;
+    if (!label.empty()) check.device_id = device(label).id;
     check.file = file;
     for (std::string* text : {&check.of, &check.file, &check.expected, &check.found, &check.explanation})
       *text = printable(*text);
