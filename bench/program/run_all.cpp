@@ -189,6 +189,7 @@ class AllDevices {
       run.header.facts.arguments = options_.arguments;
       status_ = worse_exit(status_, exit_status(run.records));  // only side by side do other bits show
       const Conclusions conclusions = conclude(run);
+      if (reports_faults(conclusions.all_findings())) status_ = worse_exit(status_, kWrong);
       std::string unwritten;
       try {
         write_run(folder_, run, conclusions);

@@ -163,7 +163,8 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
 
 int Session::exit_status_of_files() const {
   const bool lacks = !write_error_.empty() || lacks_chosen(run_.header.scope, run_.records);
-  return worse_exit(exit_status(run_.records), lacks ? kNotMeasured : kOk);
+  const int faults = reports_faults(conclusions_.all_findings()) ? kWrong : kOk;
+  return worse_exit(worse_exit(exit_status(run_.records), faults), lacks ? kNotMeasured : kOk);
 }
 
 void Session::note_error(const std::string& error) {

@@ -18,7 +18,8 @@ class UsageError : public std::runtime_error {
 inline constexpr const char* kExitStatusHelp =
     "Exit status:\n"
     "  0    everything was measured\n"
-    "  1    a result is wrong, or GPUs or ranks gave different bits\n"
+    "  1    a result is wrong, GPUs or ranks gave different bits, or a device\n"
+    "       reports faults\n"
     "  2    usage error: nothing was measured\n"
     "  3    something could not be measured or written\n"
     "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";

@@ -101,6 +101,11 @@ std::size_t without_record(const RunScope& scope, const std::vector<Record>& rec
   return Counts(records).missing(scope.cases);
 }
 
+bool reports_faults(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return type_of(finding.kind).doubt == Doubt::device; });
+}
+
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
                      const std::optional<RunEnd>& ended, const std::string& slow) {
   const Counts counts(records);

@@ -49,6 +49,9 @@ bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records);
 /// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records);
 
+/// Whether one says that a device has faults (Doubt::device): no run that saw them is good, even if each result is right.
+bool reports_faults(const std::vector<Finding>& findings);
+
 /// `slow`: for a team, the slow rank, host or link; empty without a team.
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
                      const std::optional<RunEnd>& ended, const std::string& slow);

@@ -96,14 +96,14 @@ def test_the_prolog_calls_roofmark_as_it_is(place):
 
 
 @pytest.mark.parametrize("status, ends, drained, logged", [(0, 0, False, False), (1, 1, True, False), (3, 0, False, True), (127, 0, False, True)])
-def test_the_prolog_drains_a_node_that_computes_wrong_results_and_no_other(place, status, ends, drained, logged):
+def test_the_prolog_drains_a_node_that_is_faulty_and_no_other(place, status, ends, drained, logged):
     done = prolog(place, ends_with(place, status))
     assert (done.returncode, done.stderr) == (ends, "")
     assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7\n"
     assert (place / "logs" / "7.log").read_text() == "why\n"
     assert (place / "scontrol").exists() == drained and (place / "logger").exists() == logged
     if drained:
-        assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results, see {place}/logs/7.log\n"
+        assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results or a faulty GPU, see {place}/logs/7.log\n"
 
 
 @pytest.mark.parametrize("job, measured", [
