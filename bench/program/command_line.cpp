@@ -146,8 +146,8 @@ void add_selection(CLI::App& command, Selection& selection, const Devices& devic
   command
       .add_option("--case", selection.cases,
                   "measure this case instead of the suite's, in any size, with the ceilings that it needs, or with the suite "
-                  "sustained as a load that lasts; repeatable (Cases, below)")
-      ->type_name("NAME")
+                  "sustained as a load that lasts; repeatable (Cases, below); @FILE: the names in a file, one per line")
+      ->type_name("NAME|@FILE")
       ->allow_extra_args(false);
   command
       .add_option(

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/program/case_files.hpp"
 #include "bench/program/command_line.hpp"
 #include "bench/program/commands.hpp"
 #include "bench/program/usage.hpp"
@@ -85,8 +86,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_selection(*run_command, arguments.run.selection,
                 {"auto|cpu|cuda:N|all",
                  "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once (8 GPUs take about "
-                 "9 times as "
-                 "long as one)"});
+                 "9 times as long as one), with the suites smoke and sustained only at once"});
   add_run_options(*run_command, arguments.run, arguments.labels);
   CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
                                        std::string("Examples:\n"
@@ -124,7 +124,9 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
 int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> words) {
   if (print_documentation(app, words)) return kOk;
+  words = with_cases_of_files(words);
   RunOptions& options = arguments.run;
+  options.arguments.insert(options.arguments.end(), words.begin(), words.end());
   const bool list_tests = take_benchmark_flags(words, options);
   if (parse(app, words)) return kOk;
   take_labels(arguments.labels, options);
@@ -146,7 +148,7 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
 int roofmark_main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   Arguments arguments;
-  arguments.run.arguments.assign(argv, argv + argc);
+  arguments.run.arguments = {argv[0]};
   CLI::App app("measures what a GPU node delivers and compares it with what the hardware can deliver", "roofmark");
   set_up(app);
   add_commands(app, arguments);

@@ -56,6 +56,28 @@ def test_a_gpu_that_is_not_there_is_an_error_with_the_way_out():
     assert "GPU" in done.stderr
 
 
+def test_the_cases_of_a_file_are_chosen_by_their_names(tmp_path):
+    layers = tmp_path / "layers.txt"
+    layers.write_text("# Llama\n\ngemm/fp32/m:64/n:1,8/k:32   # down\r\n  gemm/fp32/m:32/n:8/k:64\n")
+    shown = json.loads(roofmark("list", "--device", "cpu", "--case", f"@{layers}", "--case=stream/triad/fp64/bytes:1K", "--json").stdout)
+    assert [re.sub("/impl.*", "", case["name"]) for case in shown if not case["name"].startswith("ceilings/")] == [
+        "gemm/fp32/m:64/n:1/k:32", "gemm/fp32/m:64/n:8/k:32", "gemm/fp32/m:32/n:8/k:64", "stream/triad/fp64/bytes:1024"]
+    done = roofmark("run", "--device", "cpu", f"--case=@{layers}", "--max-seconds", "0.001", "--memory-fraction", "0.004", "--out", tmp_path / "out")
+    arguments = json.loads((tmp_path / "out" / "result.json").read_text())["arguments"]
+    assert arguments[4:8] == ["--case", "gemm/fp32/m:64/n:1,8/k:32", "--case", "gemm/fp32/m:32/n:8/k:64"], (arguments, done.stderr)
+
+
+@pytest.mark.parametrize("text, why", [(None, "it cannot be read: No such file or directory"), ("# none\n", "it names no case"), ("", "it names no case")])
+def test_a_file_without_cases_is_refused(tmp_path, text, why):
+    path = tmp_path / "layers.txt"
+    if text is not None:
+        path.write_text(text)
+    done = roofmark("list", "--device", "cpu", "--case", f"@{path}")
+    assert_one_line(done, 2)
+    assert f"--case @{path}: {why}; see `roofmark list --help`" in done.stderr
+    assert "it is a folder" in roofmark("list", "--device", "cpu", "--case", f"@{tmp_path}").stderr
+
+
 def test_show_prints_a_result_as_its_run_did(small_run):
     done, _, out = small_run
     shown = roofmark("show", out)

@@ -442,6 +442,14 @@ def test_other_arguments_on_a_rank_are_refused_and_named():
     assert line.endswith("--seed 7'; see `roofmark-mpi collectives --help`")
 
 
+def test_a_file_of_cases_that_one_rank_lacks_is_named(tmp_path):
+    (tmp_path / "cases.txt").write_text("all_reduce/fp32/bytes:1K\n")
+    done = ranks.run(1, "list", "--case", f"@{tmp_path}/cases.txt", ":", "-np", 1, ranks.PROGRAM, "list", "--case", f"@{tmp_path}/none.txt")
+    assert done.returncode == 2, done.stderr
+    [line] = said(done)
+    assert line.startswith(f"roofmark-mpi: rank 1 ({HOST}): --case @{tmp_path}/none.txt: it cannot be read"), line
+
+
 @pytest.mark.parametrize("words", [["--data", "zeros"], ["--cache", "cold"]])
 def test_what_collectives_have_no_choice_of_is_bad_usage(words):
     assert ranks.run(1, *SMALL, *words).returncode == 2

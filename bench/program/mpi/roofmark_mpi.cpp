@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/program/case_files.hpp"
 #include "bench/program/command_line.hpp"
 #include "bench/program/interrupt.hpp"
 #include "bench/program/mpi/start.hpp"
@@ -98,16 +99,19 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 
 /// The command line as this rank reads it, before the ranks have met.
 struct CommandLine {
-  std::vector<std::string> words;  ///< without Google Benchmark's flags
+  std::vector<std::string> all;    ///< with the names of cases that files have
+  std::vector<std::string> words;  ///< these without Google Benchmark's flags
   bool list_tests = false;
   bool asks_for_help = false;
   std::exception_ptr wrong;
 };
 
 CommandLine read(CLI::App& app, Arguments& arguments, const std::vector<std::string>& words) {
-  CommandLine line{words, false, false, nullptr};
+  CommandLine line{words, words, false, false, nullptr};
   RunOptions& options = arguments.team.run;
   try {
+    line.all = line.words = with_cases_of_files(words);
+    options.arguments.insert(options.arguments.end(), line.all.begin(), line.all.end());
     line.list_tests = take_benchmark_flags(line.words, options);
     line.asks_for_help = parse(app, line.words, false);
     if (line.asks_for_help) return line;
@@ -119,16 +123,16 @@ CommandLine read(CLI::App& app, Arguments& arguments, const std::vector<std::str
   return line;
 }
 
-int main_command(CLI::App& app, const TeamOptions& options, const std::vector<std::string>& words, const CommandLine& line,
-                 Start& start, Self& self) {
+int main_command(CLI::App& app, const TeamOptions& options, const CommandLine& line, Start& start, Self& self) {
   MpiTeam team(&interrupted(), [&] { start.step(); });
   self = {team.rank(), team.size(), team.describe(team.rank())};
   if (!line.wrong && !line.asks_for_help) say_world(options, team);
-  check_alike(words, team);
+  // First, for a file of cases that one host lacks makes the lines differ too.
   together(team, [&] {
     if (line.wrong) std::rethrow_exception(line.wrong);
     return true;
   });
+  check_alike(line.all, team);
   if (line.asks_for_help) {
     parse(app, line.words, self.rank == 0);
     return kOk;
@@ -145,7 +149,7 @@ int roofmark_mpi_main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   Arguments arguments;
   arguments.team.run.program = "roofmark-mpi";
-  arguments.team.run.arguments.assign(argv, argv + argc);
+  arguments.team.run.arguments = {argv[0]};
   CLI::App app("measures the links between ranks (one per GPU, started by mpirun or srun) and finds stragglers",
                "roofmark-mpi");
   set_up(app);
@@ -168,7 +172,7 @@ int roofmark_mpi_main(int argc, char** argv) {
     start->begin();
     mpi.emplace(&argc, &argv);
     start->know(mpi->rank(), mpi->size());
-    return main_command(app, arguments.team, words, line, *start, self);
+    return main_command(app, arguments.team, line, *start, self);
   };
   const int status = guarded_main(command, speaker, help_command(app, words));
   if (start) start->end();
