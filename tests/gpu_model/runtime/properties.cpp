@@ -68,6 +68,7 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
     case cudaDevAttrConcurrentManagedAccess:
       return value = 1, true;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+    case cudaDevAttrIntegrated:
       return value = 0, true;
     case cudaDevAttrNumaConfig:
       return value = cudaDeviceNumaConfigNone, true;
