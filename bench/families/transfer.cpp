@@ -309,6 +309,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     if (asked.has("pages")) point.huge_pages = asked.is_or("pages", "huge", "");
     point.all_gpus = asked.is_or("gpu", "all", "");
     if (asked.has("gpu") && !point.all_gpus) point.gpu = index("gpu", gpus - 1);
+    if (point.gpu == cuda_ordinal(device)) point.gpu.reset();
   }
   point.op = *op;
   point.bytes = asked.amount("bytes");

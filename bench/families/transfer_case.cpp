@@ -305,6 +305,8 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
   c.operation = name(point.op);
   c.type = DataType::int8;
   c.shape = shape_of(point);
+  const bool is_with_own = !between && !host_copy && !managed && !point.gpu && !point.all_gpus;
+  if (is_with_own && device.backend == Backend::cuda) c.implied.emplace_back("gpu", std::to_string(own));
   if (host_copy) {
     c.work.phases = {host_copy_demands(device, static_cast<double>(bytes), point.cache)};
   } else if (managed) {

@@ -41,7 +41,7 @@ std::string keys_of(const CaseName& name) {
 
 /// A family reads from a name what it knows: what it has not read is a mistake. It may round a size, to whole parts of a
 /// collective or whole lines of a chase.
-void check_all_read(const CaseName& made, const CaseName& name) {
+void check_all_read(const Case& made, const CaseName& name) {
   if (made.type != name.type) {
     throw std::invalid_argument(fmt::format("its type is {}, not {}", roofmark::name(made.type), roofmark::name(name.type)));
   }
@@ -50,6 +50,7 @@ void check_all_read(const CaseName& made, const CaseName& name) {
   }
   for (const auto& [key, value] : name.shape) {
     const std::string has = value_of(made.shape, key);
+    if (has.empty() && value_of(made.implied, key) == value) continue;
     if (has.empty()) throw std::invalid_argument(fmt::format("it has no key '{}' (its keys: {})", key, keys_of(made)));
     const bool rounded = key == "bytes" && is_number(has) && is_number(value);
     if (has != value && !rounded) throw std::invalid_argument(fmt::format("its {} is {}, not {}", key, has, value));

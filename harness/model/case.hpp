@@ -38,6 +38,8 @@ struct Case : CaseName {
   std::optional<Transfer> transfer;
   /// Of the machine, from prepare on: "peer access off". Empty: any. Cases with different settings are of different groups.
   std::string setting;
+  /// Keys with the value that their absence from the name means. Whoever asks for the case by name may state them.
+  Shape implied;
   /// Why this kind of device does not support it; empty if it does.
   std::string unsupported;
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;

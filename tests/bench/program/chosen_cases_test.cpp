@@ -94,6 +94,13 @@ TEST(ChosenCases, EveryListedCaseIsMadeAgainFromItsName) {
   }
 }
 
+TEST(ChosenCases, TheDeviceItselfIsOneOfItsGpus) {
+  if (!has_cuda()) GTEST_SKIP();
+  const Fabric gpus = made_up_gpus(3);
+  const Listing listing = {.device = h200(), .fabric = &gpus};
+  EXPECT_THAT(chosen(listing, {"transfer/both/int8/bytes:1K/gpu:0..2+1", "transfer/both/int8/bytes:1K"}), SizeIs(3));
+}
+
 TEST(ChosenCases, SizesThatNoSuiteHasAreMade) {
   EXPECT_THAT(names(h200(), "gemm/bf16/m:100/n:200/k:304"),
               ElementsAre("gemm/bf16/m:100/n:200/k:304/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
