@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <random>
@@ -386,6 +387,23 @@ TEST_F(JournalFile, WhatWasSeenOfTheDeviceSurvivesAKill) {
   EXPECT_EQ(result.at("telemetry").at("power"), "averaged by the driver");
   EXPECT_EQ(result.at("counters").at(0).at("before"), 2);
   EXPECT_FALSE(result.at("counters").at(0).contains("worse"));
+}
+
+TEST(RunJson, OfTheReadingsOfADayAFileHasSomeAndTheSlowestClock) {
+  RunFooter footer;
+  footer.telemetry.period_seconds = 0.05;
+  for (int i = 0; i < 24 * 3600 * 20; ++i) {
+    Telemetry state;
+    state.sm_clock_hz = i == 777'777 ? 1e9 : 2e9;
+    footer.telemetry.readings.push_back({0.05 * i, state});
+  }
+  const RunFooter read = footer_from_json(JsonText(to_json(footer).dump()).root());
+  const std::vector<Reading>& kept = read.telemetry.readings;
+  EXPECT_LE(kept.size(), 100'000U);
+  EXPECT_GT(kept.size(), 50'000U);
+  EXPECT_EQ(std::count_if(kept.begin(), kept.end(), [](const Reading& one) { return one.state.sm_clock_hz == 1e9; }), 1);
+  footer.telemetry.readings.resize(72'000);
+  EXPECT_EQ(to_json(footer).at("telemetry").at("rows").size(), 72'000U) << "an hour";
 }
 
 TEST_F(JournalFile, AFindingKeepsItsSizeAndItsHeadline) {
