@@ -300,8 +300,8 @@ def of_family(family, result, entries):
     """The plots of a family, each with its caption."""
     if family == "stream":
         made = [(stream(result, entries), "Bandwidth over size. Dashed vertical lines mark the cache capacities: to the left of a line the "
-                 "data fit into that cache. A copy counts the bytes read and the bytes written. Solid lines: fp64; dashed: fp32; single "
-                 "points: other types.")]
+                 "data fit into that cache. A copy counts the bytes read and the bytes written. Solid lines: fp64; dashed: fp32; points "
+                 "without a line: measured at one size.")]
     elif family == "gemm":
         made = [(gemm_squares(result, entries), "Square matrix products: rate over size, one colour per type. Dotted: the measured ceiling "
                  "of the type. Dashed with open markers: the library's first choice, where the best of several algorithms was measured too."),

@@ -173,7 +173,7 @@ def page(result, digest, form="packed"):
         courses=courses, telemetry=telemetry.tables([telemetry.summary(result, delivery.places(result)) | {"where": delivery.where(result)}]),
         statuses=STATUSES, findings=group_findings(result), ceilings=tables.ceilings_table(result),
         call_lines=tables.call_lines_table(result), transfers=transfers.table(result),
-        matrices=[figure(plot) for plot in transfers.matrices(result)], has_roofline=roofline is not None, basis=roofline_plot.roofs(result)[0], hides_theory=roofline is not None and any(t.get("visible") == "legendonly" for t in roofline["data"]), probed=any("empirical" in c for c in result["ceilings"]), points=len({entry["name"] for entry in roofline_plot.placed_on_roofline(result)}), sections=sections, team=team, fused=fused,
+        matrices=[figure(plot) for plot in transfers.matrices(result)], has_roofline=roofline is not None, basis=roofline_plot.roofs(result)[0], hides_theory=roofline is not None and any(t.get("visible") == "legendonly" for t in roofline["data"]), probed=any("empirical" in c for c in result["ceilings"]), in_theory=any("theoretical" in c for c in result["ceilings"]), points=len({entry["name"] for entry in roofline_plot.placed_on_roofline(result)}), sections=sections, team=team, fused=fused,
         comparisons=comparison_rows(result), comparison_medians=comparison_medians(result), unmeasured=unmeasured_groups(result), wall_time=wall_time(result),
         total=units.duration(result["wall_time"]["total_seconds"]) if "wall_time" in result else "", device=facts.device_facts(result),
         details=facts.flat(result["device"]["details"]) + facts.host_details(result), run=facts.run_facts(result, digest),

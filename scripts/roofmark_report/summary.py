@@ -6,7 +6,7 @@ from . import plots, transfers, units
 from .communication import bandwidth, is_collective
 from .family_plots import rate_of
 from .result import observed_clock
-from .tables import DRIFT, quantity, table
+from .tables import has_moved, quantity, table, unexplained_drift
 
 LINES = 12
 TYPES = ("bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32", "fp64", "int8", "int32")  # the more telling ones first
@@ -33,9 +33,8 @@ def case_health(entry, findings):
 
 
 def ceiling_health(ceiling, findings):
-    drift = ceiling.get("unexplained_drift", ceiling.get("drift", 0))  # older files lack the first
-    moved = abs(drift) > max(DRIFT, ceiling.get("drift_half_width", 0))
-    own = ([f"drift {100 * drift:+.1f}\N{NO-BREAK SPACE}%"] if moved else []) + (["doubtful"] if ceiling["doubtful"] else [])
+    own = [f"drift {100 * unexplained_drift(ceiling):+.1f}\N{NO-BREAK SPACE}%"] if has_moved(ceiling) else []
+    own += ["doubtful"] if ceiling["doubtful"] else []
     return ", ".join(own or run_doubts(findings)) or "no finding"
 
 

@@ -15,12 +15,12 @@ LISTED = 24  # rows of sustained load
 PANELS = (
     ("clock, MHz", (("sm_clock_hz", "SM clock", 1e-6), ("memory_clock_hz", "memory clock", 1e-6))),
     ("power, W", (("power_watts", "power", 1),)),
-    ("temperature, °C", (("temperature_celsius", "temperature", 1), ("memory_temperature_celsius", "memory temperature", 1),
+    ("temperature,<br>°C", (("temperature_celsius", "temperature", 1), ("memory_temperature_celsius", "memory temperature", 1),
                          ("slowdown_margin_celsius", "margin to slowdown", 1))),
 )
 # The same of several devices, with a line for each: (title, column, scale).
-SHARED_PANELS = (("SM clock, MHz", "sm_clock_hz", 1e-6), ("memory clock, MHz", "memory_clock_hz", 1e-6), ("power, W", "power_watts", 1),
-                 ("temperature, °C", "temperature_celsius", 1), ("of the memory, °C", "memory_temperature_celsius", 1))
+SHARED_PANELS = (("SM clock,<br>MHz", "sm_clock_hz", 1e-6), ("memory<br>clock, MHz", "memory_clock_hz", 1e-6), ("power, W", "power_watts", 1),
+                 ("temperature,<br>°C", "temperature_celsius", 1), ("memory<br>temp., °C", "memory_temperature_celsius", 1))
 SHARED = 16  # devices in one plot
 NAMED_PER_ROW = 6  # names in a row of a legend, at the width of an A4 page
 
@@ -211,7 +211,7 @@ def ranks_table(files):
                      ", ".join(f"{units.share(share)} {reason}" for share, reason in shares)])
     return table("ranks", [
         ("Device", "", False), ("SM clock", "Mean over the run", True), ("Memory clock", "Mean over the run", True), ("Power", "Mean over the run", True),
-        ("Temperature", "Highest", True), ("of the memory", "Highest", True), ("to slowdown", "Lowest margin", True),
+        ("Temperature", "Highest", True), ("Memory temperature", "Highest", True), ("Margin to slowdown", "Lowest", True),
         ("Throttled", "Share of the time, by reason", False)], rows, empty=False)
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report is made of: the run in short, units, axes, colours, plots."""
 
+import copy
 import os
 import re
 
@@ -95,10 +96,20 @@ def test_a_drift_that_the_clock_explains_is_said_and_casts_no_doubt():
             (ceiling(-0.13, -0.05, 1.755e9, 1.6e9), "-13.0 %", "drift -5.0\N{NO-BREAK SPACE}%"),
             (ceiling(-0.13, -0.13), "-13.0 %", "drift -13.0\N{NO-BREAK SPACE}%"),
             (ceiling(-0.01, 0.0, 1.755e9, 1.73e9), "-1.0 %", "no finding"),
+            (ceiling(0.79, 0.79) | {"drift_half_width": 0.7}, "+79.0 %, within the intervals", "no finding"),  # a factor of 1.79 is less than e^0.7
+            (ceiling(-0.4, -0.4) | {"drift_half_width": 0.45}, "-40.0 %", "drift -40.0\N{NO-BREAK SPACE}%"),
             ({"drift": -0.13, "doubtful": False}, "-13.0 %", "drift -13.0\N{NO-BREAK SPACE}%")):  # an older file
         assert tables.drift_of(made)[0].replace("\N{NO-BREAK SPACE}", " ") == cell
         assert summary.ceiling_health(made, []) == health
     assert tables.drift_of(ceiling(-0.13, -0.05, 1.755e9, 1.6e9))[2] == "clock at the start 1755 MHz, at the end 1600 MHz; it does not explain -5.0 %"
+
+
+def test_calls_of_the_host_are_in_no_proportion_to_a_kernel(h200):
+    entry = copy.deepcopy(h200["benchmarks"][0])
+    entry["name"] = entry["run_name"] = "cost/system_call/int32/impl:host"
+    entry["roofmark"]["measurement"]["timed"] = "call"
+    entry["roofmark"]["shape"] = {"impl": "host"}
+    assert "of a 10 us kernel" not in {column[0] for column in tables.calls_table("cost", [entry])["columns"]}
 
 
 def contrast(colour, other):
