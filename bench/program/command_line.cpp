@@ -233,7 +233,7 @@ void add_age(CLI::App& command, const std::string& flag, std::optional<double>& 
 }
 
 std::string run_footer(const std::string& examples) {
-  return fmt::format("{}{}{}{}", examples, kCasesHelp, suite_times(), kExitStatusHelp);
+  return fmt::format("{}{}{}{}{}", examples, kCasesHelp, suite_times(), kBenchmarkHelp, kExitStatusHelp);
 }
 
 void take_labels(const std::vector<std::string>& labels, RunOptions& options) {

@@ -37,6 +37,22 @@ inline constexpr const char* kCasesHelp =
     "  m:64..512+64                64, 128, 192, ... 512\n"
     "  m=n=k:1000,3000             both sizes, each for m, n and k\n"
     "  algo:tuned,default          both, and the first compared with the second\n";
+inline constexpr const char* kCollectiveCasesHelp =
+    "Cases:\n"
+    "  all_reduce/fp32/bytes:1M    a name as `list` shows it; keys other than sizes\n"
+    "                              may be left out\n"
+    "  bytes:8..4G*2               8, 16, 32, ... 4G; K, M, G, T: powers of 1024\n"
+    "  root:0..7+1                 0, 1, 2, ... 7\n"
+    "  group:div_4, group:mod_4    groups of 4 consecutive ranks; 4 groups of every\n"
+    "                              fourth rank\n"
+    "  place:in, op:max            in place; by maximum\n";
+inline constexpr const char* kBenchmarkHelp =
+    "Google Benchmark's flags, as in --benchmark_format=json:\n"
+    "  filter           as --filter\n"
+    "  list_tests       as the command list\n"
+    "  format           print console, json or csv instead of tables\n"
+    "  out, out_format  write a file too: its name, and its format [json]\n"
+    "  color            auto, yes or no\n";
 /// Examples, cases by name, the suites and their times, the exit statuses.
 std::string run_footer(const std::string& examples);
 

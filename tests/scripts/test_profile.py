@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """`roofmark profile`: what it shows, and what it finds wrong with a profile."""
+import re
+
 import pytest
+from conftest import ROOT
 from shipped_profiles import ROOFMARK, assert_one_line, roofmark
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -93,3 +96,15 @@ def test_a_profile_inherits_from_its_own_folder(own_profile, tmp_path):
 def test_a_profile_is_shown_for_another_device_with_a_warning():
     assert "it does not accept this device" in roofmark("profile", "show", "h200_sxm", "--device", "cpu").stdout
     assert "it does not accept" not in roofmark("profile", "show", "h200_sxm").stdout
+
+
+def test_the_documents_explain_every_key_and_quantity(tmp_path):
+    said = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    section = said[said.index("### The keys of a profile\n"):said.index("`roofmark profile check` finds")]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    explained = {name.partition(".")[0] for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    refused = tmp_path / "refused.toml"
+    for text in ("x = 1", "[rule.x]\nquantity = 'gpus'\nx = 1", "[rule.x]\nquantity = 'x'"):
+        refused.write_text(text + "\n")
+        known = re.search("known are (.*)", roofmark("profile", "check", refused).stderr)[1].split(", ")
+        assert len(known) > 7 and set(known) - explained == set()

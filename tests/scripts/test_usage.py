@@ -157,6 +157,10 @@ def test_the_help_of_every_command_fits_a_terminal_and_has_examples(program):
     for command in ("run", "collectives") if "mpi" in name else ("run",):
         text = own(program, command, "--help")
         assert "\nSuites:\n  smoke " in text and "\nExit status:\n  0 " in text
+        section = text[text.index("\nGoogle Benchmark's flags"):text.index("\nExit status:")]
+        refused = roofmark("run", "--benchmark_repetitions=3").stderr
+        known = re.search("supported Google Benchmark flags: ([a-z_, ]+)", refused)[1].split(", ")
+        assert [flag for flag in known if not re.search(rf"^  (?:\w+, )?{flag}\b", section, re.M)] == []
 
 
 def flags_in(help_text):

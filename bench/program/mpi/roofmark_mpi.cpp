@@ -66,8 +66,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "  baseline   every collective and pair of ranks; scaling; overlap with a product\n"
                               "  full       baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
                               "             Hopper on; CPUs: fp32, fp64), in twice as many sizes\n"
-                              "  sustained  an all-reduce and an all-to-all: do rates and bits hold?\n{}",
-                              kCasesHelp, kExitStatusHelp));
+                              "  sustained  an all-reduce and an all-to-all: do rates and bits hold?\n{}{}",
+                              kCollectiveCasesHelp, kBenchmarkHelp, kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",
                                       run_footer("Examples:\n"
                                                  "  mpirun -np 8 roofmark-mpi run --suite quick    which rank is slow?\n"));
@@ -80,7 +80,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
                                        std::string("Examples:\n"
                                                    "  mpirun -np 8 roofmark-mpi list --suite quick\n") +
-                                           kCasesHelp);
+                                           kCollectiveCasesHelp);
   add_selection(*list_command, options.run.selection, devices);
   for (CLI::App* command : {collectives_command, list_command}) {
     command->remove_option(command->get_option("--cache"));

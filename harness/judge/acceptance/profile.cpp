@@ -104,12 +104,10 @@ void set_quantity(const std::string& name, const toml::node& node, Rule& rule) {
     refuse(name, node,
            type->argument.empty() ? fmt::format("'{}' takes no argument", id) : fmt::format("write {}.{}", id, type->argument));
   }
-  if (type->quantity == Quantity::finding) {
-    try {
-      finding_kind(rule.argument);
-    } catch (const std::invalid_argument& error) {
-      refuse(name, node, error.what());
-    }
+  if (type->quantity == Quantity::finding && !find_finding_type(rule.argument)) {
+    std::vector<std::string_view> known;
+    for (const FindingType& finding : kFindingTypes) known.push_back(finding.id);
+    refuse(name, node, fmt::format("unknown kind of finding '{}'; known are {}", rule.argument, fmt::join(known, ", ")));
   }
   const bool counted = type->quantity == Quantity::counter || type->quantity == Quantity::state;
   if (counted && !find_counter(rule.argument)) {

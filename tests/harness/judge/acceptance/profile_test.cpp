@@ -135,7 +135,8 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
       HasSubstr("p.toml:6: '((((((((((((((((((((...' is too long for a regular expression: 200000 characters, at most 1000"));
   EXPECT_THAT(refusal(rule("quantity = 'speed'\n")), HasSubstr("unknown quantity 'speed'; known are of_theoretical_clock"));
   EXPECT_THAT(refusal(rule("quantity = 'finding'\n")), HasSubstr("write finding.KIND"));
-  EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")), HasSubstr("unknown kind of finding 'magic'"));
+  EXPECT_THAT(refusal(rule("quantity = 'finding.magic'\n")),
+              HasSubstr("unknown kind of finding 'magic'; known are foreign_process, "));
   EXPECT_THAT(refusal(rule("quantity = 'results.bad'\n")), HasSubstr("expects a status: wrong, failed, not_run"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\n")), HasSubstr("has no limit"));
   EXPECT_THAT(refusal(rule("quantity = 'results.wrong'\nreason = 'r'\nmost = 0\ncases = '.'\n")),
