@@ -192,7 +192,7 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
       {FindingKind::above_empirical,
        fmt::format("reached {:.0f} % of the measured ceiling ({}): the probe missed the ceiling, or a cache helped",
                    100 * share, bound_by.title),
-       record.name(), share, fmt::format("a case reached {:.0f} % of the {} ceiling", 100 * share, bound_by.title)});
+       record.name(), share, fmt::format("a case reached {:.0f} % of the ceiling of {}", 100 * share, bound_by.title)});
 }
 
 /// What timing adds against a sample; of one that is the mean of several batches, against one of them. A slope over several
