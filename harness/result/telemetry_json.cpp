@@ -165,6 +165,7 @@ Json to_json(const std::vector<CounterChange>& counters) {
   Json json = Json::array();
   for (const CounterChange& counter : counters) {
     Json entry = {{"id", counter.id}, {"rank", counter.rank}};
+    if (const CounterType* const type = find_counter(counter.id)) entry["title"] = type->title;
     put(entry, "before", counter.before);
     put(entry, "after", counter.after);
     put(entry, "worse", counter.worse());

@@ -255,13 +255,14 @@ def counters_table(files):
             found.setdefault(counter["id"], []).append((counter, where))
     rows = []
     for name, read in found.items():
+        title = next((counter["title"] for counter, _ in read if "title" in counter), name.replace("_", " "))
         worse = [f"{where}: {counter['worse']:g}{' (' + counter['where'] + ')' if 'where' in counter else ''}" for counter, where in read if counter.get("worse")]
         before = [f"{where}: {counter['before']:g}" for counter, where in read if counter.get("before")]
         values = {counter.get("before") for counter, _ in read}
         if len(read) > 2 and len(values) == 1 and before:
             before = [f"{values.pop():g} on all {len(read)}"]
         once = sum("worse" not in counter for counter, _ in read)
-        rows.append([name.replace("_", " "), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
+        rows.append([(title, title, name), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [
-        ("Counter", "", False), ("Devices", "Devices that reported it before and after", True), ("read once or reset", "Devices", True),
+        ("Counter", "The tooltip has its name in profiles: counter.NAME, state.NAME", False), ("Devices", "Devices that reported it before and after", True), ("read once or reset", "Devices", True),
         ("Got worse during the runs", "", False), ("Before the runs, if not 0", "", False)], rows, empty=False)

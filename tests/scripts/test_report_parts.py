@@ -13,7 +13,7 @@ from result_maker import MIB
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
-from roofmark_report import communication, family_plots, plots, program, report, roofline_plot, summary, tables, transfers, units  # noqa: E402
+from roofmark_report import communication, family_plots, plots, program, report, roofline_plot, summary, tables, telemetry, transfers, units  # noqa: E402
 
 
 def cells(result):
@@ -110,6 +110,12 @@ def test_calls_of_the_host_are_in_no_proportion_to_a_kernel(h200):
     entry["roofmark"]["measurement"]["timed"] = "call"
     entry["roofmark"]["shape"] = {"impl": "host"}
     assert "of a 10 us kernel" not in {column[0] for column in tables.calls_table("cost", [entry])["columns"]}
+
+
+def test_a_counter_has_its_title_where_the_file_has_one():
+    named, older = ({"id": name, "rank": 0, "before": 16, "after": 16, "worse": 0} for name in ("pcie_width", "nvlink_links"))
+    rows = telemetry.counters_table([{"counters": [(named | {"title": "PCIe lanes in use"}, "a"), (older, "a")]}])["rows"]
+    assert [row[0][::2] for row in rows] == [("PCIe lanes in use", "pcie_width"), ("nvlink links", "nvlink_links")]
 
 
 def contrast(colour, other):

@@ -386,6 +386,7 @@ TEST_F(JournalFile, WhatWasSeenOfTheDeviceSurvivesAKill) {
   EXPECT_EQ(result.at("telemetry").at("rows").size(), 4u);
   EXPECT_EQ(result.at("telemetry").at("power"), "averaged by the driver");
   EXPECT_EQ(result.at("counters").at(0).at("before"), 2);
+  EXPECT_EQ(result.at("counters").at(0).at("title"), find_counter(run.seen.counters[0].id)->title);
   EXPECT_FALSE(result.at("counters").at(0).contains("worse"));
 }
 
