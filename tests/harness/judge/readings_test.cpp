@@ -168,11 +168,15 @@ TEST(Readings, EnergyOfTheCounterAndOfThePowerAreCompared) {
   EXPECT_FALSE(mismatch()) << "nothing to compare with";
   telemetry.integrated_joules = 1040;
   EXPECT_FALSE(mismatch());
+  telemetry.integrated_joules = 1060;
+  EXPECT_TRUE(mismatch());
   telemetry.integrated_joules = 1100;
   EXPECT_TRUE(mismatch());
   EXPECT_EQ(analyze({}, records, {}).findings.front().text,
             "the energy counter gives 1000.0 J, the power readings 1100.0 J, over 2.0 s");
   telemetry.integrated_joules = 900;
+  EXPECT_TRUE(mismatch());
+  telemetry.seconds = 1;
   EXPECT_TRUE(mismatch());
   telemetry.seconds = 0.9;
   EXPECT_FALSE(mismatch()) << "too short";

@@ -98,6 +98,14 @@ TEST(Place, IsNeverUnderOneLaunch) {
   EXPECT_NEAR(*graph.of_theoretical, 0.8e-9 / 3e-6, 1e-12);
 }
 
+TEST(Place, OfALaunchAndItsWorkTheLongerIsTheLimit) {
+  // A stream launch takes 2.5 us.
+  EXPECT_EQ(placed(one_phase({{resource::dram, 9.6e6}}), 3e-6).bound_by, "stream_launch");
+  const Placement longer = placed(one_phase({{resource::dram, 10.4e6}}), 3e-6);
+  EXPECT_EQ(longer.bound_by, "dram");
+  EXPECT_DOUBLE_EQ(*longer.t_min_seconds, 2.6e-6);
+}
+
 TEST(Place, KnowsNoLaunchWithoutACeilingForIt) {
   Roofline cpu;
   cpu.at(resource::dram).first = 1e10;
@@ -347,6 +355,40 @@ TEST(Roofline, TheLowestCeilingHoldsForAllDevices) {
   EXPECT_EQ(all.find(resource::fp32_fma), nullptr);
   EXPECT_EQ(lowest({first}).find(resource::fp32_fma)->theoretical, 1);
   EXPECT_TRUE(lowest({}).ceilings().empty());
+}
+
+TEST(Roofline, TheLowestCeilingIsThatOfOneDevice) {
+  const auto one = [](double hz, std::optional<double> datasheet) {
+    Roofline roofline;
+    Ceiling& ceiling = roofline.at(resource::fp32_fma);
+    ceiling.theoretical = 1e3 * hz;
+    ceiling.theoretical_source = "by its clock";
+    ceiling.theoretical_clock_hz = hz;
+    ceiling.rated_clock_hz = 0.9 * hz;
+    ceiling.datasheet = datasheet;
+    if (datasheet) ceiling.datasheet_source = std::to_string(*datasheet);
+    return roofline;
+  };
+  const auto of_all = [](const std::vector<Roofline>& devices) { return *lowest(devices).find(resource::fp32_fma); };
+  for (const std::vector<Roofline>& devices : {std::vector{one(2e9, 4), one(1e9, 3)}, {one(1e9, 3), one(2e9, 4)}}) {
+    const Ceiling all = of_all(devices);
+    EXPECT_EQ(all.theoretical_clock_hz, 1e9);
+    EXPECT_EQ(all.rated_clock_hz, 0.9e9);
+    EXPECT_EQ(all.datasheet, 3);
+    EXPECT_EQ(all.datasheet_source, std::to_string(3.0));
+  }
+  for (const std::vector<Roofline>& devices : {std::vector{one(2e9, {}), one(1e9, 3)}, {one(1e9, 3), one(2e9, {})}}) {
+    const Ceiling all = of_all(devices);
+    EXPECT_EQ(all.theoretical, 1e12);
+    EXPECT_FALSE(all.datasheet) << "that of one device is unknown";
+    EXPECT_EQ(all.datasheet_source, "");
+  }
+  Roofline of_sheet = one(1e9, 3);
+  of_sheet.at(resource::fp32_fma).theoretical.reset();
+  const Ceiling all = of_all({one(2e9, 4), of_sheet, one(2e9, 4)});
+  EXPECT_FALSE(all.theoretical || all.theoretical_clock_hz || all.rated_clock_hz);
+  EXPECT_EQ(all.theoretical_source, "");
+  EXPECT_EQ(all.datasheet, 3);
 }
 
 TEST(Resources, AreFoundByTheirIds) {
