@@ -218,6 +218,8 @@ TEST_F(Throttled, ABlocksReasonsAreThoseThatItsReadingsSaw) {
   for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, all);
   for (const Sample& sample : record.measurement->samples) EXPECT_TRUE(sample.throttled);
   EXPECT_THAT(record.measurement->telemetry->throttled_share, testing::Optional(all));
+  record = measure({"application clocks"});
+  for (const Sample& sample : record.measurement->samples) EXPECT_FALSE(sample.throttled) << "a setting holds for all";
   record = measure({});
   for (const Block& block : record.measurement->blocks) EXPECT_THAT(block.throttled_share, IsEmpty());
   for (const Sample& sample : record.measurement->samples) EXPECT_FALSE(sample.throttled);

@@ -65,6 +65,8 @@ TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {
   const CounterReadings before{{"a", up({{"network_symbol_errors", 9}})}, {"b", up({{"network_symbol_errors", 0}})}};
   EXPECT_FALSE(change("network_symbol_errors", before, {{"a", up()}, {"b", up({{"network_symbol_errors", 0}})}}).after);
   EXPECT_FALSE(change("network_symbol_errors", before, {}).after);
+  EXPECT_EQ(change("network_symbol_errors", before, before).after, 9);
+  EXPECT_EQ(change("network_symbol_errors", before, before).worse(), 0);
   const auto reset = change("network_symbol_errors", before,
                             {{"a", up({{"network_symbol_errors", 0}})}, {"b", up({{"network_symbol_errors", 0}})}});
   EXPECT_TRUE(reset.after);

@@ -142,6 +142,53 @@ TEST_F(Duration, SaysHowItGoes) {
   EXPECT_GE(courses.back().seconds, 9);
 }
 
+TEST_F(Duration, OfShortLaunchesEachCounts) {
+  device.seconds = [](int) { return 0.1e-3; };
+  device.telemetry = std::make_unique<FakeTelemetry>();
+  Runner runner(device, team, settings_for(device));
+  runner.on_course([](const std::string&, const Course& course) { EXPECT_NEAR(course.rate, 500e3, 10); });
+  Case pulses = make_case(10);
+  pulses.protocol.period_seconds = 0.5;
+  std::vector<Record> records;
+  for (const Case& c : {make_case(10), pulses}) records.push_back(runner.run({{c}, {}}, 1).front());
+  for (const Record& record : records) {
+    ASSERT_EQ(record.status, Status::ok) << record.reason;
+    EXPECT_EQ(record.measurement->launches_per_sample, 10);
+    EXPECT_NEAR(record.sustained->burst_rate, 10e3, 1);
+  }
+  // A batch of 1 ms takes two times 10 us of the host, its hash 4 us, and as long a rest.
+  const TelemetrySummary& telemetry = *records[1].measurement->telemetry;
+  EXPECT_NEAR(*telemetry.joules_per_launch, *telemetry.power_watts * 0.2e-3, *telemetry.power_watts * 0.01e-3);
+}
+
+/// 40 C, and more from the second reading on.
+struct Warming final : TelemetrySource {
+  double by = 0;
+  int readings = 0;
+
+  explicit Warming(double by) : by(by) {}
+  Telemetry read() override {
+    Telemetry state;
+    state.temperature_celsius = readings++ == 0 ? 40 : 40 + by;
+    return state;
+  }
+  CounterReadings counters() override { return {}; }
+  double period_seconds() const override { return 3600; }
+  std::string power_kind() override { return ""; }
+};
+
+TEST_F(Duration, ABurstThatBeganHotSaysSo) {
+  const auto note = [&](double by) -> std::string {
+    device.telemetry = std::make_unique<Warming>(by);
+    const std::vector<Record> records = Runner(device, team, settings_for(device)).run({{make_case(0), make_case(10)}, {}}, 1);
+    const auto& notes = records.at(1).notes;
+    const auto found = std::find_if(notes.begin(), notes.end(), [](const auto& one) { return one.first == "burst"; });
+    return found == notes.end() ? "" : found->second;
+  };
+  EXPECT_EQ(note(4), "");
+  EXPECT_EQ(note(6), "began at 46 C, 6 above the start of the run: on a cold device it may be faster");
+}
+
 TEST_F(Duration, WithoutOneThereAreNoSustainedRates) { EXPECT_FALSE(measure(0).sustained); }
 
 TEST_F(Duration, ThereIsNoWarmUpThatHidesTheBurst) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/measure/agreement.hpp"
 #include "harness/measure/slots.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/team/json.hpp"
@@ -59,6 +60,7 @@ TEST_F(Measure, ShortLaunchesShareASampleOfAMillisecond) {
   const Record record = measure(make_case());
   EXPECT_EQ(record.measurement->launches_per_sample, 34);
   EXPECT_NEAR(record.measurement->summary.median, 30e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(record.measurement->samples.front().host_seconds, 10e-6 / 34) << "of one launch";
 }
 
 TEST_F(Measure, AGraphHoldsMoreLaunchesThanTheGateAndUsesEverySlotAlike) {
@@ -117,6 +119,18 @@ TEST_F(Measure, SpreadAsksForMoreSamplesUntilTheBudgetEndsIt) {
   EXPECT_EQ(wide.measurement->stopped_by, StopReason::budget);
   EXPECT_GT(wide.measurement->samples.size(), narrow.measurement->samples.size());
   EXPECT_LE(wide.measurement->samples.size(), 1005U);  // one second of a millisecond each, whole blocks
+}
+
+TEST_F(Measure, AsManySamplesAsFitAFileAreTaken) {
+  device.seconds = [](int launch) { return 1e-3 * (1 + 0.9 * ((launch * 7919) % 100 / 99.0 - 0.5)); };
+  Settings settings = settings_for(device);
+  settings.effort.max_samples = 40;
+  for (const double longer : {1.0, 3.0}) {
+    settings.effort.longer = longer;
+    const Record record = Runner(device, team, settings).run({{make_case()}, {}}, 1).front();
+    EXPECT_EQ(record.measurement->samples.size(), static_cast<std::size_t>(40 * longer));
+    EXPECT_EQ(record.measurement->stopped_by, StopReason::budget);
+  }
 }
 
 // What `accept` advises for a limit within the interval: --max-seconds four times the suite's.
@@ -279,10 +293,36 @@ TEST_F(Measure, DifferentBitsHaveNoFingerprint) {
   EXPECT_TRUE(record.fingerprint->hash.empty());
 }
 
+TEST_F(Measure, AFingerprintIsOfEveryByte) {
+  device.hashes_bytes = true;
+  // The two differ in their last bytes.
+  const Record record = measure(
+      make_case([](FakePrepared& p) { p.on_launch = [&value = p.value](int) { value = value == 1.0F ? 2.0F : 1.0F; }; }));
+  ASSERT_TRUE(record.fingerprint);
+  EXPECT_FALSE(record.fingerprint->deterministic);
+}
+
 TEST_F(Measure, EqualBitsHaveOne) {
   const Record record = measure(make_case());
   EXPECT_TRUE(record.fingerprint->deterministic);
   EXPECT_EQ(record.fingerprint->hash, "0000000000000001");
+}
+
+TEST_F(Measure, ARecordSaysWhatItsCaseIsAndTakes) {
+  const Memory of_others = device.allocate(30);
+  Case c = make_case();
+  c.transfer = Transfer{64, {{host_endpoint(), gpu_endpoint(0)}}};
+  c.message.emplace().bytes = 64;
+  c.overlap = OverlapRole::together;
+  c.sets_ceiling = {resource::dram};
+  const Record record = runner().run({{c}, {}}, 2).front();
+  EXPECT_EQ(record.memory_bytes, 9U * 50) << "nine slots, without what others hold";
+  EXPECT_TRUE(record.transfer && record.transfer->bytes == 64);
+  EXPECT_TRUE(record.message && record.message->bytes == 64);
+  EXPECT_EQ(record.overlap, OverlapRole::together);
+  EXPECT_TRUE(record.sets_ceiling && record.sets_ceiling->resource == resource::dram);
+  EXPECT_EQ(record.pass, 2);
+  EXPECT_EQ(record.measurement->cache, Cache::cold);
 }
 
 TEST_F(Measure, TooLittleFreeMemoryIsNotRunAndSaysHowMuch) {
@@ -499,6 +539,14 @@ TEST_F(Measure, EveryCandidateIsTimedAndAFailingOneTakesInfinitelyLong) {
   EXPECT_THROW(time(device, team, {fast, losing}), DeviceError);
   device.valid = [](int) { return false; };
   EXPECT_THROW(time(device, team, {fast}), DeviceError);
+}
+
+TEST_F(Measure, CandidatesAreTimedAsTheirCaseIs) {
+  device.seconds = [](int) { return 0.25e-3; };
+  const std::vector<Launch> one(1, [](Stream, int) {});
+  EXPECT_DOUBLE_EQ(time_candidates(device, team, settings_for(device), one, {}, 3, [] {}).front(), 0.25e-3);
+  EXPECT_THAT(device.slots_seen, testing::Contains(2)) << "on operands as cold";
+  EXPECT_NEAR(device.launches, 4.0 * device.batches, 6) << "in samples of a millisecond, but for the first two";
 }
 
 // A power cap: half as fast after 30 ms of load.
@@ -720,6 +768,7 @@ TEST_F(Measure, ASampleIsTheSlowestRanks) {
   EXPECT_GE(slow.barriers, static_cast<int>(record.measurement->samples.size()));
   ASSERT_EQ(record.measurement->ranks.size(), 2U);
   ASSERT_TRUE(record.measurement->ranks[0]);
+  EXPECT_EQ(record.measurement->of_rank, 0);
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->median, 1e-3);  // of the samples, this rank's own part
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->interval_low.value(), 1e-3) << "of its own blocks, which are all alike";
   EXPECT_DOUBLE_EQ(record.measurement->ranks[0]->interval_high.value(), 1e-3);
@@ -775,6 +824,54 @@ TEST_F(Measure, TheVerificationIsThatOfTheRankNearestToItsBound) {
   const Record own = runner(team).run({{make_case()}, {}}, 1).front();
   EXPECT_EQ(own.verification_before->status, Verification::Status::passed);
   EXPECT_THAT(own.verification_before->detail, testing::Not(HasSubstr("rank")));
+}
+
+TEST(TeamVerification, IsTheOneNearestToItsOwnBound) {
+  using enum Verification::Status;
+  const auto worst = [](const std::vector<Verification>& ranks) {
+    return team_verification(ranks, [](int rank) { return "rank " + std::to_string(rank); });
+  };
+  EXPECT_EQ(worst({{passed, 9, 100, "a"}, {passed, 3, 4, "b"}, {passed, 5, 10, "c"}}).detail, "rank 1: b");
+  EXPECT_EQ(worst({{passed, 3, 4, "a"}, {passed, 9, 100, "b"}}).detail, "a");
+  EXPECT_EQ(worst({{passed, 0.3, 0.4, "a"}, {passed, 0.2, 0.1, "b"}}).detail, "rank 1: b");
+  EXPECT_EQ(worst({{nothing_to_verify, 0, 0, "a"}, {passed, 0, 1, "b"}}).detail, "rank 1: b");
+  EXPECT_EQ(worst({{passed, 0, 1, "a"}, {nothing_to_verify, 0, 0, "b"}}).detail, "a");
+}
+
+TEST(JoinedVerdicts, NameTheWorstRankAndOfWrongOnesAll) {
+  const auto joined = [](const std::vector<RankVerdict>& ranks) {
+    Record record;
+    record.verification_before = Verification{};
+    join_verdicts(record, ranks, [](int rank) { return "rank " + std::to_string(rank); });
+    return record;
+  };
+  const RankVerdict ok{Status::ok, "", 0, 1, 0}, failed{Status::failed, "no memory", 0, 0, 0};
+  const Record wrong = joined({ok, {Status::wrong, "error 2", 2, 1, 3}, failed, {Status::wrong, "error 5", 5, 1, 4}});
+  EXPECT_EQ(wrong.status, Status::wrong);
+  EXPECT_EQ(wrong.reason, "rank 1: error 2; also wrong: rank 3");
+  EXPECT_EQ(wrong.verification_before->status, Verification::Status::failed);
+  EXPECT_EQ(wrong.verification_before->error, 2);
+  EXPECT_EQ(wrong.verification_before->wrong, 7U) << "elements of both";
+  const Record other = joined({ok, failed, ok});
+  EXPECT_EQ(other.status, Status::failed);
+  EXPECT_EQ(other.reason, "rank 1: no memory");
+}
+
+TEST(OwnTimes, HaveTheDevicesOwnReadings) {
+  Record record;
+  record.measurement.emplace().clock_hz = 1.5e9;
+  TelemetrySummary& telemetry = record.measurement->telemetry.emplace();
+  telemetry.power_watts = 600;
+  telemetry.sm_clock_hz = 1.4e9;
+  telemetry.throttled_share = {{"power cap", 0.5}};
+  Summary own;
+  own.median = 2;
+  const RankTimes times = own_times(record, own);
+  EXPECT_EQ(times.median, 2);
+  EXPECT_EQ(times.clock_hz, 1.5e9);
+  EXPECT_EQ(times.power_watts, 600);
+  EXPECT_EQ(times.sm_clock_hz, 1.4e9);
+  EXPECT_EQ(times.throttled_share, telemetry.throttled_share);
 }
 
 TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {

@@ -149,7 +149,7 @@ TEST(Sustained, ARateThatFollowsAMovingClockHasAConstantRatePerClock) {
 
 // While the clock falls, readings every 50 ms are late.
 TEST(Sustained, TheFirstThirdOfABurstSaysNothingOfTheRatePerClock) {
-  const auto rate = [](double at) { return at < 0.28 ? 300.0 : 200.0; };
+  const auto rate = [](double at) { return at < 0.28 ? 3000.0 : 200.0; };
   const auto late = [](double at) { return at < 0.05 ? 1.98e9 : 1.4e9; };
   EXPECT_NEAR(*summarized(launches(40, rate), readings(40, late)).rate_per_clock_ratio, 1, 1e-6);
 }
@@ -184,6 +184,27 @@ TEST(Sustained, WhatIsShorterThanFourSecondsIsSplitInQuarters) {
   const Sustained found = summarized(launches(2, [](double at) { return at < 0.5 ? 100 : 50; }), {});
   EXPECT_NEAR(found.settled_of_burst, 0.5, 1e-9);
   EXPECT_NEAR(*found.settled_after_seconds, 0.5, 0.02);
+}
+
+TEST(Sustained, WhatIsShorterThanFourSecondsSettlesAtTheEndOfAQuarter) {
+  const Sustained found = summarized(launches(2, [](double at) { return at < 0.7 ? 1000 : 500; }), {});
+  EXPECT_DOUBLE_EQ(*found.settled_after_seconds, 1);
+}
+
+TEST(Sustained, TellsTheStateOfTheDeviceInBothTimes) {
+  const auto falling = [](double at) { return at < 10 ? 3e9 : 2e9; };
+  std::vector<Reading> around = readings(
+      20, [](double) { return 1e9; }, falling);
+  for (Reading& reading : around) reading.state.temperature_celsius = 45 + reading.seconds;
+  const Sustained found = summarized(launches(20, [](double) { return 500; }), around);
+  EXPECT_EQ(found.burst_clock_hz, 1e9);
+  EXPECT_EQ(found.settled_clock_hz, 1e9);
+  EXPECT_EQ(found.burst_memory_clock_hz, 3e9);
+  EXPECT_EQ(found.settled_memory_clock_hz, 2e9);
+  EXPECT_NEAR(*found.burst_temperature_celsius, 51, 0.06) << "the highest of its first second";
+  EXPECT_NEAR(*found.settled_temperature_celsius, 70, 0.06);
+  EXPECT_NEAR(*found.burst_power_watts, 405, 1);
+  EXPECT_NEAR(*found.settled_power_watts, 575, 1);
 }
 
 TEST(Sustained, OneLaunchIsItsOwnBurst) {

@@ -173,6 +173,26 @@ TEST(TelemetrySummary, TheCountersSayHowLongAReasonLoweredTheClock) {
   EXPECT_THAT(summary->throttled_share, Optional(ElementsAre(Pair("power cap", DoubleNear(0.25, 1e-9)))));
 }
 
+TEST(TelemetrySummary, ACounterThatWasReadOverAFifthLessThanTheReadingsTellsNothing) {
+  const auto share = [](double until) {
+    std::vector<Reading> readings;
+    for (int i = 0; i <= 10; ++i) {
+      readings.push_back(with_reasons(i, {"power cap"}));
+      if (i <= until) readings.back().state.throttled_seconds = {{"power cap", 0.25 * i}};
+    }
+    return summarize(readings, {{0, 10}}, 1)->throttled_share.value().at("power cap");
+  };
+  EXPECT_NEAR(share(9), 0.25, 1e-9);
+  EXPECT_NEAR(share(8), 0.25, 1e-9);
+  EXPECT_NEAR(share(7), 1, 1e-9) << "each reading saw it";
+}
+
+TEST(TelemetrySummary, ACounterThatMakesUpForATimeBeforeIsNoMoreThanAllOfTheTime) {
+  const auto summary =
+      summarize({with_reasons(0, {}, {{"power cap", 7}}), with_reasons(2, {}, {{"power cap", 9.1}})}, {{0, 2}}, 1);
+  EXPECT_THAT(summary->throttled_share, Optional(ElementsAre(Pair("power cap", 1))));
+}
+
 TEST(TelemetrySummary, AReasonWithoutACounterIsTheShareOfTheReadings) {
   const std::map<std::string, double> counted = {{"power cap", 0}};
   const auto summary =

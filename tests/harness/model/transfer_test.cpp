@@ -53,6 +53,18 @@ TEST(LinkDemands, OfStagedCopiesAreOnTheLinksToTheHost) {
   EXPECT_EQ(link_demands(staged).size(), 2U);
 }
 
+TEST(LinkDemands, WhatACacheOfTheHostMayServeIsOfTheWayToTheDevice) {
+  const Transfer both{100, {{host_endpoint(), gpu_endpoint(0)}, {gpu_endpoint(0), host_endpoint()}}};
+  for (const auto& [cached, served] : {std::pair{40.0, 40.0}, {400.0, 100.0}}) {
+    const Phase demands = link_demands(both, cached);
+    ASSERT_EQ(demands.size(), 2U);
+    EXPECT_EQ(demands[0].resource, resource::host_to_device);
+    EXPECT_EQ(demands[0].avoidable, served);
+    EXPECT_EQ(demands[1].resource, resource::device_to_host);
+    EXPECT_EQ(demands[1].avoidable, 0);
+  }
+}
+
 TEST(WayOf, IsWhatTheFlowsBetweenGpusHaveInCommon) {
   const Endpoint a = gpu_endpoint(0), b = gpu_endpoint(1), c = gpu_endpoint(2), d = gpu_endpoint(3);
   EXPECT_EQ(way_of({1, {{a, b}}}), "one way");
