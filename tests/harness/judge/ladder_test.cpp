@@ -247,6 +247,19 @@ TEST(Ladder, OfMeasuredCases) {
   expect_levels(kHopper, ladders.front(), 0.01);
 }
 
+TEST(Ladder, TheErrorOfAPointIsThatOfTheMedianOfItsBlocks) {
+  Record small = record_of(4096, kHopper[0].resource, 1e-8), large = record_of(8192, kHopper[0].resource, 1e-8);
+  for (Record* record : {&small, &large}) {
+    Summary& summary = record->measurement->summary;
+    summary.interval_low = summary.median * std::exp(-0.1);
+    summary.interval_high = summary.median * std::exp(0.1);
+  }
+  small.measurement->blocks.resize(3);
+  const std::vector<LadderPoint> points = ladders_of({small, large}).at(0).points;
+  EXPECT_NEAR(points.at(0).relative_error, 0.1 / 4.3027, 1e-6);
+  EXPECT_NEAR(points.at(1).relative_error, 0.1 / 2.7764, 1e-6);
+}
+
 TEST(Ladder, StridesOfOneSizeAreNone) {
   std::vector<Record> records;
   for (const char* stride : {"64", "128", "256"}) {

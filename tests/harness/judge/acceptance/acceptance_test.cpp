@@ -245,7 +245,9 @@ TEST(Acceptance, OfThreeGpusOnlyTheOneWithOtherBitsIsNamed) {
       judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped}), run("GPU-3", {product(0.9)})}, {});
   EXPECT_EQ(check_of(judgement, "bits", "GPU-1").verdict, Verdict::pass);
   EXPECT_EQ(check_of(judgement, "bits", "GPU-2").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-2").measured, 2) << "results with other bits";
   EXPECT_EQ(check_of(judgement, "bits", "GPU-3").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judgement, "bits", "GPU-3").measured, 0);
 }
 
 TEST(Acceptance, AGpuWithMoreRunsHasNoMoreVotesAboutBits) {
@@ -463,6 +465,19 @@ TEST(Acceptance, ResultsFindingsVersionsAndGpusAreCounted) {
   EXPECT_EQ(check_of(judgement, "driver").verdict, Verdict::pass);  // 86 is more than 9
   EXPECT_EQ(check_of(judgement, "vbios").verdict, Verdict::not_measured);
   EXPECT_EQ(check_of(judgement, "gpus").verdict, Verdict::fail);
+}
+
+TEST(Acceptance, GpusAreCountedOfEachNodeAndOnce) {
+  const Profile profile = profile_of("[rule.gpus]\nquantity = 'gpus'\nper = 'node'\nleast = 2\nreason = 'r'\n");
+  const auto on = [](const std::string& uuid, const std::string& node) { return run(uuid, {product(0.9)}, node); };
+  // One of node b has no UUID, and the other has two runs.
+  const Judgement judgement =
+      judge(profile, {on("GPU-1", "a"), on("GPU-2", "a"), on("GPU-3", "b"), on("GPU-3", "b"), on("", "b")}, {});
+  std::map<std::string, double> counted;
+  for (const Check& check : judgement.checks) {
+    if (check.rule == "gpus") counted[check.node] = check.measured.value();
+  }
+  EXPECT_EQ(counted, (std::map<std::string, double>{{"a", 2}, {"b", 1}}));
 }
 
 TEST(Acceptance, BitsAreComparedBetweenRunsWithTheSameKey) {

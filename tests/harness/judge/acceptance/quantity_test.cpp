@@ -80,6 +80,39 @@ TEST(QuantityOfARule, ARateIsInUnitsOfTheBindingResourceAndFallsAsTheTimeRises) 
   EXPECT_EQ(judged(cases("rate", "least = 499.8e9")).verdict, Verdict::inside_interval);
 }
 
+TEST(QuantityOfARule, ARateIsThatOfTheResourceThatBinds) {
+  const auto bound_by = [](const char* resource) {
+    return judged(cases("rate", "least = 1"), [resource](Evidence& evidence) {
+      Record& record = evidence.records[0];
+      record.work = {{{{resource::dram, 1e9}, {resource::bf16_tensor, kPeak}, {resource::l2, 3e9}}}};
+      record.placement->bound_by = resource;
+    });
+  };
+  EXPECT_NEAR(*bound_by("bf16_tensor").measured, 500e9, 1);
+  EXPECT_THAT(bound_by("bf16_tensor").found, HasSubstr("GFLOP/s"));
+  EXPECT_NEAR(*bound_by("l2").measured, 1.5e9, 1e-3);
+  EXPECT_NEAR(*bound_by("stream_launch").measured, 0.5e9, 1e-3) << "else of the first";
+}
+
+TEST(QuantityOfARule, OfSeveralRanksEachHasItsOwnTimeAndRate) {
+  const auto of_a_fast_rank = [](const std::string& quantity, const std::string& limit) {
+    return judged(cases(quantity, limit), [](Evidence& evidence) {
+      RankTimes own{1, 1, {}, {}}, slowest{2, 2, {}, {}};
+      own.interval_low = 0.9;
+      own.interval_high = 1.2;
+      evidence.records[0].measurement->ranks = {own, slowest};
+    });
+  };
+  const Check seconds = of_a_fast_rank("seconds", "most = 1.3");
+  EXPECT_EQ(seconds.measured, 1);
+  EXPECT_EQ(seconds.low, 0.9);
+  EXPECT_EQ(seconds.high, 1.2);
+  const Check rate = of_a_fast_rank("rate", "least = 700e9");
+  EXPECT_NEAR(*rate.measured, 1e12, 1);
+  EXPECT_NEAR(*rate.low, 1e12 / 1.2, 1);
+  EXPECT_NEAR(*rate.high, 1e12 / 0.9, 1);
+}
+
 TEST(QuantityOfARule, SecondsRiseWithTheTime) {
   const Check passes = judged(cases("seconds", "most = 2.01"));
   EXPECT_EQ(passes.verdict, Verdict::pass);

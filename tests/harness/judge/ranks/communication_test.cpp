@@ -299,6 +299,25 @@ TEST(Pairs, EachIsTheSlowerOfItsTwoRanksInOneDirection) {
   }
 }
 
+TEST(Pairs, AreComparedWithTheLowerQuartileOfTheirKind) {
+  auto records = ping_pong(5, {8}, [](int a, int b, std::size_t) { return (10 + 5 * a + b) * 1e-7; });
+  for (Record& record : records) {
+    for (auto& rank : record.measurement->ranks) {
+      if (!rank) continue;
+      rank->interval_low = 0.9 * rank->median;
+      rank->interval_high = 1.2 * rank->median;
+    }
+  }
+  const auto found = relative_pair_times(records, Places(members({"a", "a", "a", "a", "a"})));
+  ASSERT_EQ(found.at(8).size(), 10U);
+  for (const auto& [pair, time] : found.at(8)) {
+    const double times = (10.0 + 5 * pair.first + pair.second) / 13;  // the third of ten
+    EXPECT_DOUBLE_EQ(time.times, times);
+    EXPECT_DOUBLE_EQ(time.low, 0.9 * times);
+    EXPECT_DOUBLE_EQ(time.high, 1.2 * times);
+  }
+}
+
 TEST(Communication, NothingFollowsFromNothing) {
   const Json json = to_json(analyze_communication({}, {}));
   EXPECT_EQ(json.dump(), R"({"fits":[],"rings":[],"pairs":[],"scaling":[],"overlaps":[],"slowest":[]})");
