@@ -36,6 +36,8 @@ TEST(Units, ThreeDigitsAndAPrefix) {
   EXPECT_EQ(format_clock(1.98e9), "1980 MHz");
   EXPECT_EQ(format_power(699.6), "700 W");
   EXPECT_EQ(format_link_rate(50e9), "400 Gb/s");
+  EXPECT_EQ(format_link_rate(7.05e9), "56.4 Gb/s");
+  EXPECT_EQ(format_link_rate(200e9), "1600 Gb/s");
 }
 
 // A quotient of nothing is negative on x86: "-nan".
