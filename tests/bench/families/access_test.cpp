@@ -138,6 +138,26 @@ TEST(AccessCases, OfAtomicsAddNoMoreThanFp32Counts) {
   }
 }
 
+// By hand, on 132 SMs of 1.98 GHz at 128 bytes per clock: what a quarter, or a tenth, of a millisecond takes.
+TEST(AccessCases, OfSharedMemoryCountWhatTheSmsRead) {
+  const double kOfBanks = 512 * 8 * 4, kOfDsmem = 512 * 4 * 16;
+  for (const Case& c : cases(h200(), SuiteName::full, "bank_conflicts")) {
+    EXPECT_EQ(c.work.total(resource::shared), kOfBanks * std::floor(0.25e-3 * 1.98e9 * 128 / kOfBanks) * 132) << c.name();
+    EXPECT_GE(c.slot_bytes, 132U * 512 * 4);
+  }
+  for (const Case& c : cases(h200(), SuiteName::full, "dsmem")) {
+    EXPECT_EQ(c.work.total(resource::shared), kOfDsmem * (std::floor(0.1e-3 * 1.98e9 * 128 / kOfDsmem) * 132 + 1)) << c.name();
+    EXPECT_GE(c.slot_bytes, 132U * 512 * 8);
+  }
+  for (const Case& c : cases(h200(), SuiteName::full, "atomic_add")) {
+    if (value_of(c.shape, "per") != "thread") continue;
+    const bool global = value_of(c.shape, "space") == "global";
+    EXPECT_EQ(c.work.total(global ? resource::global_atomic : resource::shared_atomic), 132.0 * 1024 * (global ? 8192 : 4096))
+        << c.name();
+    EXPECT_GE(c.slot_bytes, 132U * 1024 * 4);
+  }
+}
+
 TEST(AccessCases, AreInNoQuickSuite) {
   for (const DeviceInfo& device : {h200(), two_cores()}) {
     EXPECT_TRUE(list({device, SuiteName::quick}).empty());

@@ -66,6 +66,9 @@ TEST(CollectiveTraffic, ARankAloneMovesNothing) {
 TEST(CollectiveTraffic, PairsAreCountedOneWay) {
   expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, kHosts), 8, 0);
   expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, kHosts), 0, 16);
+  // Two that send from one host, and two that receive on one.
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, {{0, 0, 1, 2}, {0, 0, 1, 2}}), 0, 16);
+  expect_traffic(traffic(Collective::ping_pong, 8, {{0, 2}, {1, 3}}, {{0, 1, 2, 2}, {0, 1, 2, 2}}), 0, 16);
 }
 
 TEST(CollectiveTraffic, OfGroupsThatAreNotEquallyLargeTheSmallerMovesLess) {
