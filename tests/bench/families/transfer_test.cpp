@@ -268,6 +268,7 @@ TEST(Transfer, ColdHostCopiesCountInMemory) {
   for (const Case& c : cold) {
     EXPECT_EQ(c.work.total(resource::host_dram), std::stod(value_of(c.shape, "bytes"))) << c.name();
     EXPECT_EQ(c.work.phases.front().size(), 1U) << "no cache";
+    EXPECT_EQ(c.work.phases.front().front().avoidable, c.work.total(resource::host_dram) / 4) << "in a cold cache";
     EXPECT_EQ(c.host_slot_bytes, 0U) << "the memory is the device's";
     EXPECT_GT(plan_slots(c, last_level_caches(device), device.free_bytes).slots * c.slot_bytes, 4U * (32 << 20));
   }
@@ -871,6 +872,21 @@ TEST(Transfer, HostCopiesCountOnceInMemoryAndTwiceInCaches) {
     EXPECT_EQ(c.work.total(resource::dram), 0) << c.name();
   }
   EXPECT_EQ(in_memory, 1);
+}
+
+// The last level has 32 MiB: copies of 64 MiB touch four times as much.
+TEST(Transfer, HostCopiesBeyondTheCachesAreAmongThemInPart) {
+  std::set<double> bytes;
+  for (const Case& c : transfers_of_suite(two_cores(), SuiteName::full)) {
+    const double size = std::stod(value_of(c.shape, "bytes"));
+    if (c.operation != "host_copy" || c.protocol.cache == Cache::cold) continue;
+    const bool beyond = size >= (64 << 20);
+    EXPECT_EQ(c.work.total(resource::host_dram), beyond ? size : 0) << c.name();
+    if (!beyond) continue;
+    EXPECT_EQ(c.work.phases.front().front().avoidable, 32 << 20) << c.name();
+    bytes.insert(size);
+  }
+  EXPECT_EQ(*bytes.begin(), 64 << 20);
 }
 
 // The time of preparation counts too.
