@@ -20,6 +20,11 @@ def digits(value, count=3):
     return f"{value:.{max(0, count - 1 - magnitude)}f}"
 
 
+def in_full(value):
+    """Never with an exponent."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def scaled(value, unit, smallest=0):
     """With the prefix of the value's magnitude, or the nearest to it from 10^smallest on."""
     exponent = 0
@@ -77,12 +82,12 @@ def watts(value):
 
 def intensity(value):
     """FLOPs per byte."""
-    return "" if absent(value) else f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+    return "" if absent(value) else in_full(value)
 
 
 def link_rate(value):
     """As links are sold: 400 Gb/s."""
-    return "" if absent(value) else f"{value * 8 / 1e9:.3g} Gb/s"
+    return "" if absent(value) else f"{in_full(value * 8 / 1e9)} Gb/s"
 
 
 def duration(value):
