@@ -27,7 +27,7 @@ TEST(AttentionCases, CountThePairsThatTheMaskLeaves) {
   struct Counts {
     int queries, keys;
     const char* mask;
-    double pairs;  ///< per batch and query head
+    int pairs;  ///< per batch and query head
   };
   // Of more queries than keys the first see none, and need not be read.
   const Counts all[] = {{128, 256, "none", 128 * 256},
