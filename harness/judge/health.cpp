@@ -29,8 +29,7 @@ class Examination {
     if (!facts.no_nvml.empty()) {
       add("NVML", "tells nothing: " + facts.no_nvml,
           "throttling, power, temperatures, memory errors, links and other programs on the GPU stay unknown; nvidia-smi must "
-          "work "
-          "here (in a container: with the driver capability utility, NVIDIA_DRIVER_CAPABILITIES=compute,utility)");
+          "work here (in a container: with the driver capability utility, NVIDIA_DRIVER_CAPABILITIES=compute,utility)");
     }
     const std::string others = facts.foreign_processes ? name_processes(*facts.foreign_processes) : "";
     const bool hidden = !facts.foreign_processes && facts.own_pid_namespace;

@@ -21,6 +21,12 @@ TEST(Counters, HaveIdsOfTheirOwn) {
   EXPECT_EQ(find_counter("ecc"), nullptr);
 }
 
+TEST(Counters, AreWrittenInFull) {
+  EXPECT_EQ(state_text(*find_counter("ecc_corrected"), 123'456), "123456");
+  EXPECT_EQ(state_text(*find_counter("recovery_action"), 2), "node reboot");
+  EXPECT_EQ(state_text(*find_counter("recovery_action"), 99), "unknown (99)");
+}
+
 TEST(CounterChange, GetsWorseInItsOwnDirection) {
   EXPECT_EQ((CounterChange{"ecc_corrected", 0, 5, 8}.worse()), 3);
   EXPECT_EQ((CounterChange{"ecc_corrected", 0, 5, 5}.worse()), 0);
