@@ -197,7 +197,7 @@ bool Sampler::may_be_throttled() const {
   if (!state_) return true;
   const std::lock_guard lock(state_->mutex);
   const auto& readings = state_->series.readings;
-  if (readings.empty() || state_->gave_up) return true;
+  if (readings.empty() || state_->series.gave_up) return true;
   const auto& reasons = readings.back().state.throttle_reasons;
   return reasons && std::any_of(reasons->begin(), reasons->end(),
                                 [](const std::string& reason) { return reason != throttle::application_clocks.name; });

@@ -71,6 +71,8 @@ def test_of_many_nodes_one_table_says_which_are_not_accepted_and_why(h200, tmp_p
         result = in_one_file(copy.deepcopy(h200), 1, 4)
         for member in result["team"]:
             member |= {"host": f"node{node:02d}", "uuid": f"GPU-{node:04d}{member['rank']:04d}"}
+            if node == 9:
+                member["device_id"] = "cuda:0"  # as in containers, each with one GPU
         result["host"]["name"] = f"node{node:02d}"
         for entry in result["benchmarks"] if node in (7, 9) else []:
             for rank, measured in enumerate(entry["roofmark"]["measurement"]["ranks"]):
@@ -88,6 +90,7 @@ def test_of_many_nodes_one_table_says_which_are_not_accepted_and_why(h200, tmp_p
     assert re.fullmatch(r"NOT MEASURED +0 of 4  complete \(all\)", table["node05"])
     assert re.match(r"FAIL +3 of 4  .*product \(cuda:2\)", table["node07"])
     assert re.match(r"FAIL +0 of 4  .*product \(all\)", table["node09"])
+    assert re.search(r"GPU-0009000\d of node09", done.stdout)
     assert "93 of 96 devices accepted" not in done.stdout and "87 of 96 devices accepted" in done.stdout and "21 of 24 nodes accepted" in done.stdout
     # Each reason is told once, with the others that it refuses.
     told = [line for line in lines if line.startswith("FAIL product: ")]

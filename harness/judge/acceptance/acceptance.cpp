@@ -194,10 +194,17 @@ class Judge {
     return place.evidence->devices[place.index];
   }
 
+  std::string name_in_node(const std::string& label) const {
+    const DeliveredDevice& one = device(label);
+    const std::set<std::string>& labels = nodes_.at(one.node);
+    const auto has_its_id = [&](const std::string& other) { return other != label && device(other).id == one.id; };
+    return std::any_of(labels.begin(), labels.end(), has_its_id) ? one.uuid : one.id;
+  }
+
   void add(Check check, const std::string& node, const std::string& label, const std::string& file) {
     check.node = node;
     check.device = label;
-    if (!label.empty()) check.device_id = device(label).id;
+    if (!label.empty()) check.device_id = name_in_node(label);
     check.file = file;
     for (std::string* text : {&check.of, &check.file, &check.expected, &check.found, &check.explanation})
       *text = printable(*text);

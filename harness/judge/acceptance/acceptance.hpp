@@ -72,7 +72,7 @@ struct Check {
   bool if_measured = false;  ///< its rule is mandatory where measured
   std::string node;          ///< empty: the whole delivery
   std::string device;        ///< label of the device; empty: the whole node or delivery
-  std::string device_id;     ///< "cuda:0", of a device
+  std::string device_id;     ///< "cuda:0", or the UUID where another device of the node has that id too
   std::string of;            ///< the case, ceiling or comparison; of a count, the first of what is counted
   std::string file;          ///< the evidence
   Verdict verdict = Verdict::not_measured;

@@ -133,6 +133,9 @@ TEST_F(UntimedBits, BeforeTheTimedLaunchesAreThoseThatWereVerified) {
   EXPECT_EQ(record.status, Status::wrong);
   EXPECT_EQ(record.reason,
             "wrong result: before the timed launches, on cpu (fake): other bits than the verified launch's, within the bound");
+  const Record unpinned = measure_differing(4, false);
+  EXPECT_EQ(unpinned.status, Status::ok) << "the first three agreed by chance: " << unpinned.reason;
+  EXPECT_EQ(unpinned.measurement->samples_checked, 0);
 }
 
 TEST_F(UntimedBits, AfterTheTimedLaunchesAreThoseThatWereVerified) {
@@ -146,6 +149,7 @@ TEST_F(UntimedBits, AfterTheTimedLaunchesAreThoseThatWereVerified) {
             "wrong result: after the timed launches, on cpu (fake): other bits than the verified launch's, within the bound");
   EXPECT_EQ(record.verification_after->status, Verification::Status::passed);
   EXPECT_FALSE(record.measurement);
+  EXPECT_EQ(measure_differing(hashes, false).status, Status::ok) << "the others agreed by chance";
 }
 
 // All 9 slots are restored before each sample.
