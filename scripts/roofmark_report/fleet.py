@@ -117,6 +117,8 @@ def main(arguments):
                         "expression; a large fleet has a million series of all cases [all]")
     parser.add_argument("--sql", metavar="QUERY", help="print the rows of a query over the tables below, and write nothing")
     options = parser.parse_args(arguments)
+    if options.prometheus_cases and not options.prometheus:
+        raise Problem(BAD_INPUT, "--prometheus-cases chooses the series of --prometheus FILE: give that too")
     out = Path(options.out or options.folder)
     if options.prometheus:
         refuse_to_replace([*Path(options.folder).rglob("*.json"), *options.verdict], options.prometheus)

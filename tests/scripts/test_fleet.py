@@ -369,7 +369,8 @@ def test_bad_input_is_one_line(folder, tmp_path):
     (broken / "result.json").write_text("{")
     for arguments, said in [((empty,), "holds no result file"), ((tmp_path / "none",), "is not a folder"), ((), "required"),
                             ((broken,), "none of 1 files"), ((folder, "--by", "shelf"), "no run has the label 'shelf'; there are host, "),
-                            ((folder, "--sql", "SELECT nothing"), "--sql: "), ((folder, "--prometheus-cases", "(a"), "--prometheus-cases: "), ((folder, "--verdict", tmp_path / "none"), "there is no file"),
+                            ((folder, "--sql", "SELECT nothing"), "--sql: "), ((folder, "--prometheus", tmp_path / "prom", "--prometheus-cases", "(a"), "--prometheus-cases: "),
+                            ((folder, "--prometheus-cases", "gemm"), "give that too"), ((folder, "--verdict", tmp_path / "none"), "there is no file"),
                             ((folder, "--prometheus", folder / "run0" / "result.json"), "would replace a result file")]:
         done = run(*arguments)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and said in done.stderr, done
