@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "harness/model/units.hpp"
+
 namespace roofmark {
 
 namespace {
@@ -31,7 +33,7 @@ bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
 
 std::string state_text(const CounterType& type, double value) {
   const auto at = static_cast<std::size_t>(std::max(value, 0.0));
-  if (type.words.empty()) return value < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+  if (type.words.empty()) return format_in_full(value);
   return at < type.words.size() ? std::string(type.words[at]) : fmt::format("unknown ({})", at);
 }
 

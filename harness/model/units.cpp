@@ -36,8 +36,6 @@ std::string scaled(double value, std::string_view unit, int digits = kDigits) {
 }
 
 /// Three digits, or as many as a larger number has: no prefix and no exponent.
-std::string in_full(double value) { return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value); }
-
 /// What rounds to 0.0 is 0, and never -0.
 double percent_of(double share, int decimals = 1) {
   return std::abs(100 * share) < 0.5 * std::pow(10, -decimals) ? 0 : 100 * share;
@@ -89,7 +87,7 @@ std::string format_duration(double seconds) {
 
 std::string format_intensity(double flops_per_byte) {
   if (!std::isfinite(flops_per_byte)) return kNone;
-  return in_full(flops_per_byte);
+  return format_in_full(flops_per_byte);
 }
 
 std::string format_clock(double hz) { return std::isfinite(hz) ? fmt::format("{:.0f} MHz", hz / 1e6) : kNone; }
@@ -97,8 +95,10 @@ std::string format_clock(double hz) { return std::isfinite(hz) ? fmt::format("{:
 std::string format_power(double watts) { return std::isfinite(watts) ? fmt::format("{:.0f} W", watts) : kNone; }
 
 std::string format_link_rate(double bytes_per_second) {
-  return std::isfinite(bytes_per_second) ? in_full(bytes_per_second * 8 / 1e9) + " Gb/s" : kNone;
+  return std::isfinite(bytes_per_second) ? format_in_full(bytes_per_second * 8 / 1e9) + " Gb/s" : kNone;
 }
+
+std::string format_in_full(double value) { return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value); }
 
 std::string format_figure(double value, int digits) {
   if (std::isnan(value)) return "NaN";

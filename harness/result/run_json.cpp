@@ -70,12 +70,6 @@ Json to_json(const LoadedLatencies& latencies) {
   return json;
 }
 
-Json to_json(const std::vector<Finding>& findings) {
-  Json json = Json::array();
-  for (const Finding& finding : findings) json.push_back(to_json(finding));
-  return json;
-}
-
 std::vector<Finding> findings_from_json(const Json& json) {
   std::vector<Finding> findings;
   for (const Json& finding : json) findings.push_back(finding_from_json(finding));
@@ -191,6 +185,12 @@ Json to_json(const Finding& finding) {
   put(json, "brief", finding.brief);
   if (finding.size > 0) put(json, "size", finding.size);
   if (!finding.ranks.empty()) json["ranks"] = finding.ranks;
+  return json;
+}
+
+Json to_json(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) json.push_back(to_json(finding));
   return json;
 }
 

@@ -16,6 +16,7 @@ Comparison comparison_from_json(const JsonText::View& json);
 Json to_json(const Circumstance& circumstance);
 Circumstance circumstance_from_json(const Json& json);
 Json to_json(const Finding& finding);
+Json to_json(const std::vector<Finding>& findings);
 /// Throws std::invalid_argument for a kind that this version does not know.
 Finding finding_from_json(const Json& json);
 Json to_json(const RunHeader& header);

@@ -157,7 +157,7 @@ def page(result, digest, form="packed"):
         """Calls that the host timed have columns of their own."""
         calls = [entry for entry in entries if tables.is_call(entry)]
         others = [entry for entry in entries if not tables.is_call(entry)]
-        made = [tables.calls_table(family, calls)] if calls else []
+        made = [tables.calls_table(family, calls, on_gpu=result["device"]["kind"] != "cpu")] if calls else []
         return made + ([tables.family_table(family, others, titles)] if others else [])
 
     sections = [{

@@ -115,8 +115,8 @@ def is_call(entry):
     return entry["roofmark"]["measurement"]["timed"] != "device"
 
 
-def calls_table(family, entries):
-    """What single calls take, the shortest first."""
+def calls_table(family, entries, on_gpu):
+    """What single calls take, the shortest first; on a GPU also beside a short kernel."""
     kernel = 10e-6  # of a short kernel, to which a call is set in proportion
     rows = []
     for entry in sorted(entries, key=lambda entry: entry["roofmark"]["measurement"]["median"]):
@@ -125,7 +125,7 @@ def calls_table(family, entries):
         name = plots.within_family(entry["name"], entry)
         until = {"call": "from the call until it returns", "completion": "from the call until the device has finished"}[m["timed"]]
         rows.append([(name, name, until), *(quantity(m.get(key), units.seconds) for key in ("median", "p95", "p99", "maximum")),
-                     quantity(None if record["shape"].get("impl") == "host" else m["median"] / kernel, units.share), (str(len(m["samples"]["seconds"])), len(m["samples"]["seconds"]), ""),
+                     quantity(m["median"] / kernel if on_gpu else None, units.share), (str(len(m["samples"]["seconds"])), len(m["samples"]["seconds"]), ""),
                      checked(record)])
     return table(f"calls-{family}", [
         ("Call", "Operation and keys; the tooltip says where its timing ends", False),

@@ -277,12 +277,10 @@ int team_info(MpiTeam& team, const TeamOptions& options, Start& start) {
       for (const auto* rows : {&around, &networks}) {
         for (const Circumstance& one : *rows) conditions.push_back(to_json(one));
       }
-      Json faults = Json::array();
-      for (const Finding& finding : findings) faults.push_back(to_json(finding));
       const Json all = {{"ranks", ranks},
                         {"ceilings", to_json(links)},
                         {"health", conditions},
-                        {"findings", faults},
+                        {"findings", to_json(findings)},
                         {"build", to_json(describe_build())}};
       fmt::print("{}\n", all.dump(1, ' ', false, Json::error_handler_t::replace));
       return kOk;

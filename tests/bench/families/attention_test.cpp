@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "bench/support/case_request.hpp"
-#include "bench/support/listing.hpp"
+#include <optional>
+
+#include "tests/bench/case_of.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark {
@@ -17,10 +18,6 @@ std::optional<Case> make(const Listing&, const CaseRequest&);
 }
 
 namespace {
-
-Work work_of(decltype(attention::make)& make, const DeviceInfo& device, const std::string& name) {
-  return make({device, SuiteName::full, {}, 0.9}, CaseRequest(parse_case_name(name)))->work;
-}
 
 // After the formula, by hand: two dot products of d terms per query-key pair that the mask leaves, and one exponential.
 TEST(AttentionCases, CountThePairsThatTheMaskLeaves) {
@@ -37,22 +34,22 @@ TEST(AttentionCases, CountThePairsThatTheMaskLeaves) {
   for (const auto& [queries, keys, mask, pairs] : all) {
     const std::string name =
         fmt::format("attention/bf16/batch:2/heads:8/kv_heads:2/queries:{}/keys:{}/d:64/mask:{}", queries, keys, mask);
-    const Work work = work_of(attention::make, h200(), name);
+    const Work work = case_of(attention::make, h200(), name).work;
     EXPECT_EQ(work.total(resource::bf16_tensor), 2 * 8 * 4 * 64 * pairs) << name;
     EXPECT_EQ(work.total(resource::exp), 2 * 8 * pairs) << name;
     const double q_and_o = 2 * 8 * 64 * (128.0 + queries), k_and_v = 2 * 2 * 64 * 2.0 * keys;
     EXPECT_EQ(work.total(resource::dram), 2 * (q_and_o + k_and_v)) << name;
   }
-  const Work half = work_of(attention::make, h200(), "attention/fp16/heads:8/queries:64/keys:64/d:128/mask:none");
+  const Work half = case_of(attention::make, h200(), "attention/fp16/heads:8/queries:64/keys:64/d:128/mask:none").work;
   EXPECT_EQ(half.total(resource::fp16_tensor), 8.0 * 4 * 128 * 64 * 64);
-  const Work host = work_of(attention::make, two_cores(), "attention/fp32/heads:8/queries:64/keys:64/d:128/mask:none");
+  const Work host = case_of(attention::make, two_cores(), "attention/fp32/heads:8/queries:64/keys:64/d:128/mask:none").work;
   EXPECT_EQ(host.total(resource::fp32_fma), 8.0 * 4 * 128 * 64 * 64);
   EXPECT_EQ(host.total(Unit::exp), 0);
 }
 
 TEST(AttentionCases, OfOneQueryReadEachKeyAndValueOnceForAllHeadsThatShareIt) {
   const Work work =
-      work_of(decode_attention::make, h200(), "decode_attention/bf16/batch:4/heads:32/kv_heads:8/keys:1000/d:128");
+      case_of(decode_attention::make, h200(), "decode_attention/bf16/batch:4/heads:32/kv_heads:8/keys:1000/d:128").work;
   EXPECT_EQ(work.total(resource::bf16_tensor), 4.0 * 32 * 1000 * 4 * 128);
   EXPECT_EQ(work.total(resource::exp), 4.0 * 32 * 1000);
   EXPECT_EQ(work.total(resource::dram), 2 * (2 * 4 * 32 * 128 + 2 * 4.0 * 1000 * 8 * 128));

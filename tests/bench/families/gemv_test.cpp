@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "bench/support/case_request.hpp"
-#include "bench/support/listing.hpp"
+#include <optional>
+
+#include "tests/bench/case_of.hpp"
 #include "tests/bench/devices.hpp"
 
 namespace roofmark {
@@ -19,10 +20,6 @@ std::optional<Case> make(const Listing&, const CaseRequest&);
 }
 
 namespace {
-
-Case case_of(decltype(gemv::make)& make, const DeviceInfo& device, const std::string& name) {
-  return *make({device, SuiteName::full, {}, 0.9}, CaseRequest(parse_case_name(name)));
-}
 
 // By hand: a multiplication and an addition per weight; weights, scales and both vectors once.
 TEST(GemvCases, CountEachWeightOnce) {
