@@ -37,7 +37,9 @@ bool worse(const Check& a, const Check& b) {
 std::string margin_cell(const Check& check) { return format_change(check.margin); }
 
 /// Whether the check decides.
-std::string in_words(const Check& check) { return check.mandatory ? "yes" : check.if_measured ? "if measured" : "no"; }
+std::string in_words(const Check& check) {
+  return check.mandatory ? "yes" : check.rule->mandatory == Mandatory::where_measured ? "if measured" : "no";
+}
 
 bool refuses(const Check& check) { return check.mandatory && check.verdict != Verdict::pass; }
 
@@ -58,8 +60,8 @@ std::string table_of(const std::vector<const Check*>& checks, bool whole, const 
   std::vector<std::string> order;
   std::map<std::string, std::pair<const Check*, int>> worst;
   for (const Check* check : checks) {
-    const auto [found, first] = worst.try_emplace(check->rule, check, 0);
-    if (first) order.push_back(check->rule);
+    const auto [found, first] = worst.try_emplace(check->rule->id, check, 0);
+    if (first) order.push_back(check->rule->id);
     if (worse(*check, *found->second.first)) found->second.first = check;
     ++found->second.second;
   }
@@ -109,7 +111,7 @@ std::vector<Refusal> refusals(const Judgement& judgement) {
   for (const Check& check : judgement.checks) {
     if (!refuses(check)) continue;
     const std::string why = check.verdict == Verdict::not_measured ? check.explanation : "";
-    const auto [found, first] = known.try_emplace({check.rule, check.verdict, why}, all.size());
+    const auto [found, first] = known.try_emplace({check.rule->id, check.verdict, why}, all.size());
     if (first || judgement.devices.size() <= kFewDevices) {
       all.push_back({&check, {}});
       continue;
@@ -150,14 +152,14 @@ std::string told(const Refusal& refusal, const TerminalStyle& style) {
                                   from_measured(*check.high))
                     : fmt::format("  (95 % interval: from {} below it, without an upper end)", from_measured(*check.low));
   }
-  return paragraph(style, red, std::string(name(check.verdict)), fmt::format(" {}: {}", check.rule, check.subject())) +
+  return paragraph(style, red, std::string(name(check.verdict)), fmt::format(" {}: {}", check.rule->id, check.subject())) +
          pairs_text({{"case", check.of},
                      {"measured", measured},
                      {"limit", check.expected},
                      {"because", check.explanation},
-                     {"if it fails", check.reason},
-                     {"source", check.source},
-                     {"rule", check.origin},
+                     {"if it fails", check.rule->reason},
+                     {"source", check.rule->source},
+                     {"rule", check.rule->origin},
                      {"result", check.file},
                      {"also", also(refusal)}},
                     style);
@@ -175,7 +177,7 @@ std::string refused_nodes(const Judgement& judgement, const TerminalStyle& style
     if (!check.device.empty()) node.devices.insert(check.device);
     if (!refuses(check)) continue;
     if (!check.device.empty()) node.refused.insert(check.device);
-    node.rules[{-static_cast<int>(check.verdict), check.rule}].insert(check.device_id);
+    node.rules[{-static_cast<int>(check.verdict), check.rule->id}].insert(check.device_id);
   }
   Grid grid{"",
             {{.heading = "not accepted"},

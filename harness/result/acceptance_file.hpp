@@ -11,7 +11,11 @@
 
 namespace roofmark {
 
-/// The judgement with the profile, the terms and the files it rests on.
+/// Version of the JSON of a verdict; another one is not read.
+inline constexpr int kVerdictVersion = 2;
+
+/// The judgement with the profile, the terms and the files it rests on. Its `rules` have what their checks have in common once,
+/// and checks that differ in their case alone are one entry: `of` has the indices of the cases in `names`.
 Json to_json(const Judgement& judgement, const Profile& profile, const AcceptanceTerms& terms,
              const std::vector<ResultFile>& files, const std::string& judged_utc);
 

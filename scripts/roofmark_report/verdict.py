@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the verdict written by `roofmark accept --json`."""
 
+import collections
 import json
 
 import jsonschema
 
 from .program import printable
 
+VERSION = 2  # kVerdictVersion (harness/result/acceptance_file.hpp)
 VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
@@ -18,7 +20,8 @@ _SUBJECTS = {"type": "array", "items": _SUBJECT, "minItems": 1}
 _DEVICES = _SUBJECTS | {"items": _SUBJECT | {"properties": _SUBJECT["properties"] | {"name": _DEVICE}}}
 # What the tools read of it.
 _SCHEMA = {
-    "type": "object", "required": ["judged_utc", "accepted", "build", "profile", "files", "delivery", "nodes", "devices", "checks"],
+    "type": "object", "required": ["judged_utc", "accepted", "build", "profile", "files", "delivery", "nodes", "devices", "names",
+                                    "rules"],
     "properties": {
         "judged_utc": _TEXT, "accepted": {"type": "boolean"}, "delivery": _SUBJECT, "nodes": _SUBJECTS, "devices": _DEVICES,
         "build": {"type": "object", "required": ["version", "commit", "dirty"], "properties": {
@@ -28,12 +31,16 @@ _SCHEMA = {
             "name": _TEXT, "title": _TEXT, "inherited": {"type": "array", "items": _TEXT}}},
         "files": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["path", "sha256", "not_held"], "properties": {
             "path": _TEXT, "sha256": _TEXT, "not_held": {"type": ["array", "null"], "items": _TEXT}}}},
-        "checks": {"type": "array", "items": {
-            "type": "object", "required": ["rule", "per", "mandatory", "verdict", "expected", "found"], "properties": {
-                **dict.fromkeys(("rule", "quantity", "meaning", "per", "node", "of", "file", "expected", "found", "explanation", "reason", "source",
-                                 "origin"), _TEXT), "device": _DEVICE,
-                **dict.fromkeys(("limit", "measured", "interval_low", "interval_high", "margin"), _NUMBER),
-                "mandatory": {"type": "boolean"}, "verdict": {"enum": VERDICTS}}}}}}
+        "names": {"type": "array", "items": _TEXT},
+        "rules": {"type": "array", "items": {
+            "type": "object", "required": ["rule", "per", "checks"], "properties": {
+                **dict.fromkeys(("rule", "quantity", "meaning", "per", "reason", "source", "origin"), _TEXT),
+                "checks": {"type": "array", "minItems": 1, "items": {
+                    "type": "object", "required": ["mandatory", "verdict", "expected", "found"], "properties": {
+                        **dict.fromkeys(("node", "file", "expected", "found", "explanation"), _TEXT), "device": _DEVICE,
+                        **dict.fromkeys(("limit", "measured", "interval_low", "interval_high", "margin"), _NUMBER),
+                        "of": {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
+                        "mandatory": {"type": "boolean"}, "verdict": {"enum": VERDICTS}}}}}}}}}
 
 
 def is_verdict(data):
@@ -42,15 +49,35 @@ def is_verdict(data):
 
 
 def parse(data):
-    """The verdict; raises ValueError with one line that says what is wrong."""
+    """The verdict with `checks`, of one case each and with the facts of their rule, in place of its `rules` and `names`; raises ValueError
+    with one line that says what is wrong."""
     try:
         verdict = json.loads(data)
     except ValueError as error:
         raise ValueError("not JSON") from error
+    if is_verdict(data) and isinstance(verdict, dict) and (version := verdict.get("verdict_version", 1)) != VERSION:
+        raise ValueError(f"a verdict of version {version!r}, and these scripts read version {VERSION}: have roofmark accept judge again")
     for error in jsonschema.Draft202012Validator(_SCHEMA).iter_errors(verdict):
         raise ValueError(f"not a verdict of roofmark accept: {error.json_path}: {error.message[:160]}")
+    verdict["checks"] = _checks(verdict.pop("rules"), verdict.pop("names"))
     _hold_against_checks(verdict)
     return verdict
+
+
+def _checks(rules, names):
+    """Each check by itself."""
+    made = []
+    for rule in rules:
+        entries = rule.pop("checks")
+        for entry in entries:
+            cases, check = entry.pop("of", None), rule | entry
+            if cases is None:
+                made.append(check)
+            elif max(cases) < len(names):
+                made += [check | {"of": names[case]} for case in cases]
+            else:
+                raise ValueError(f"not a verdict of roofmark accept: a check of {printable(rule['rule'])} is of name {max(cases)} of {len(names)}")
+    return made
 
 
 def of_checks(checks):
@@ -71,7 +98,10 @@ def _hold_against_checks(verdict):
                 raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes with {check['measured']:g}, its limit is {check['expected']}")
     held = [(verdict["delivery"], checks)]
     for key, subjects in (("node", verdict["nodes"]), ("device", verdict["devices"])):
-        held += [(subject, [check for check in checks if check.get(key) == subject["name"]]) for subject in subjects]
+        own = collections.defaultdict(list)
+        for check in checks:
+            own[check.get(key)].append(check)
+        held += [(subject, own[subject["name"]]) for subject in subjects]
     for subject, own in held:
         for key, value in of_checks(own).items():
             if subject[key] != value:

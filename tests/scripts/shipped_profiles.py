@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The roofmark authors
 # SPDX-License-Identifier: Apache-2.0
 """The shipped profiles, and their verdicts on made-up results."""
-import json
 import os
 import subprocess
 import tomllib
 from pathlib import Path
+
+from roofmark_report.verdict import parse as parse_verdict
 
 ROOFMARK = os.environ.get("ROOFMARK")
 WRITTEN = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in (Path(__file__).parents[2] / "results" / "profiles").glob("*.toml")}
@@ -21,7 +22,7 @@ def verdicts(result, profile, tmp_path, save, status=1):
     """The verdicts of the mandatory rules that do not pass, by rule."""
     done = roofmark("accept", save(result), "--profile", profile, "--json", tmp_path / "verdict.json")
     assert status is None or done.returncode == status, done.stdout + done.stderr
-    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    checks = parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"]
     return {check["rule"]: check["verdict"] for check in checks if check["mandatory"] and check["verdict"] != "PASS"}
 
 

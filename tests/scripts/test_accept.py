@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import result_maker
 from make_delivery import clean, in_one_file
+from roofmark_report.verdict import parse as parse_verdict
 from shipped_profiles import PROFILES, ROOFMARK, assert_one_line, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -31,7 +32,10 @@ def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own
     assert done.returncode == 1, done.stdout + done.stderr
     assert "NOT ACCEPTED" in done.stdout and "what was ordered" in done.stdout and "own.toml:6" in done.stdout
     assert max(len(line) for line in done.stdout.splitlines() if str(tmp_path) not in line) <= 140
-    told = json.loads(judgement.read_text())
+    text = judgement.read_text()
+    assert text.count("A device that differs from the majority is wrong.") == 1, "a rule is told once"
+    told = parse_verdict(text.encode())
+    assert len(told["checks"]) == told["delivery"]["checks"] > 3 * text.count('"verdict": "PASS"'), "cases alike are one entry"
     assert not told["accepted"] and told["delivery"]["bad"] >= 1
     bad = [check for check in told["checks"] if check["rule"] == "product"][0]
     assert bad["verdict"] == "FAIL" and bad["margin"] < 0 and bad["measured"] < bad["limit"] == 0.999
@@ -153,7 +157,7 @@ def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, 
     def judged(*paths):
         done = roofmark("accept", *paths, "--profile", own_profile(0.5), "--expect-gpus", 2, "--json", judgement)
         assert done.returncode == 0, done.stdout + done.stderr
-        return sorted(Path(one["path"]).parent.relative_to(tmp_path / "node7").as_posix() for one in json.loads(judgement.read_text())["files"])
+        return sorted(Path(one["path"]).parent.relative_to(tmp_path / "node7").as_posix() for one in parse_verdict(judgement.read_bytes())["files"])
 
     assert judged(tmp_path / "node7") == [".", "alone/cuda-0", "alone/cuda-1"]
     # By itself, what was merged is judged.
@@ -167,7 +171,7 @@ def test_who_is_slow_is_judged_only_where_enough_was_compared(h200, save, tmp_pa
     """GPUs that were measured at once, each by itself: nothing shows the links between them."""
     done = roofmark("accept", save(in_one_file(h200, nodes, gpus)), "--profile", sxm_profile(tmp_path, links="false"), "--json", tmp_path / "verdict.json")
     assert done.returncode == 0, done.stdout
-    checks = [check for check in json.loads((tmp_path / "verdict.json").read_text())["checks"] if check["rule"] in ("slow_rank", "slow_host", "slow_link")]
+    checks = [check for check in parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"] if check["rule"] in ("slow_rank", "slow_host", "slow_link")]
     assert {check["rule"] for check in checks if check["verdict"] == "PASS"} == compared
     assert all(check["explanation"] == "no run could check for it" and not check["mandatory"] for check in checks if check["verdict"] != "PASS")
 
@@ -261,7 +265,7 @@ def test_what_a_run_had_no_means_to_look_for_is_not_accepted(h200, save, tmp_pat
 
 def judged(path, profile, tmp_path):
     roofmark("accept", path, "--profile", profile, "--json", tmp_path / "verdict.json")
-    told = json.loads((tmp_path / "verdict.json").read_text())
+    told = parse_verdict((tmp_path / "verdict.json").read_bytes())
     return [{one["name"].split()[0]: one["verdict"] for one in told[subjects]} for subjects in ("devices", "nodes")]
 
 
@@ -307,7 +311,7 @@ def test_a_gpu_whose_launches_differ_where_others_agree_is_not_accepted(h200, sa
         paths.append(save(result, f"{gpu}.json"))
     done = roofmark("accept", *paths, "--profile", own_profile(0.5), "--json", tmp_path / "verdict.json")
     assert done.returncode == 1, done.stdout + done.stderr
-    told = json.loads((tmp_path / "verdict.json").read_text())
+    told = parse_verdict((tmp_path / "verdict.json").read_bytes())
     assert {one["name"].split()[0]: one["verdict"] for one in told["devices"]} == {
         "GPU-00000000": "PASS", "GPU-00000001": "FAIL", "GPU-00000002": "PASS"}
 

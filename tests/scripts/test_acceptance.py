@@ -18,6 +18,7 @@ from conftest import ROOT, need
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 import jsonschema  # noqa: E402
 from acceptance_pages import BASE, PRODUCT, check, judged, text_of  # noqa: E402
+from make_verdict import folded, written  # noqa: E402
 from roofmark_report import acceptance, check_rows, delivery, evidence, program, report, telemetry, units  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
 from roofmark_report import verdict as verdicts  # noqa: E402
@@ -271,35 +272,57 @@ def test_hostile_texts_stay_texts(delivered):
     assert re.fullmatch(r'"([A-Za-z0-9 ]|\\[0-9a-f]+ )*"', acceptance.css_string(hostile))
 
 
+def with_first_check(verdict, change):
+    """A verdict's file with its first entry changed."""
+    first, *others = verdict["rules"]
+    return verdict | {"rules": [first | {"checks": [change(first["checks"][0]), *first["checks"][1:]]}, *others]}
+
+
 @pytest.mark.parametrize("edit", [
     lambda v: v | {"accepted": False},
     lambda v: v | {"delivery": v["delivery"] | {"verdict": "NOT MEASURED"}},
     lambda v: v | {"nodes": [v["nodes"][0] | {"bad": 1}, *v["nodes"][1:]]},
     lambda v: v | {"devices": [v["devices"][0] | {"checks": 9}, *v["devices"][1:]]},
-    lambda v: v | {"checks": [v["checks"][0] | {"measured": 0.7}]},
-    lambda v: v | {"checks": [{key: value for key, value in v["checks"][0].items() if key != "measured"}]},
-    lambda v: v | {"checks": [v["checks"][0] | {"verdict": "FAIL"}]}])
+    lambda v: with_first_check(v, lambda check: check | {"measured": 0.7}),
+    lambda v: with_first_check(v, lambda check: {key: value for key, value in check.items() if key != "measured"}),
+    lambda v: with_first_check(v, lambda check: check | {"verdict": "FAIL"}),
+    lambda v: with_first_check(v, lambda check: check | {"of": [0, 0]})])
 def test_an_edited_verdict_is_refused(delivered, tmp_path, edit):
     folder, paths, labels = delivered
-    verdict = judged(paths, [check("dram", "PASS", labels[0], limit=0.8, measured=0.9)])
-    assert verdict["accepted"] and verdicts.parse(json.dumps(verdict)) == verdict
+    verdict = judged(paths, [check("dram", "PASS", labels[0], of=PRODUCT, limit=0.8, measured=0.9)])
+    assert verdict["accepted"] and verdicts.parse(written(verdict).encode()) == verdict | {"verdict_version": verdicts.VERSION}
     path = tmp_path / "edited.json"
-    path.write_text(json.dumps(edit(verdict)))
+    path.write_text(json.dumps(edit(folded(verdict))))
     done = run(folder, "--verdict", path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and "the verdict was edited: " in done.stderr, done.stderr
+
+
+def test_an_entry_of_several_cases_is_a_check_of_each(delivered):
+    _, paths, labels = delivered
+    one = check("thermal", "PASS", labels[0], limit=0.01, measured=0.0, expected="<= 1 %", found="0 %")
+    checks = [one | {"of": name} for name in ("a", "b", "a")]
+    file = folded(judged(paths, checks))
+    file["rules"][0]["checks"] = [file["rules"][0]["checks"][0] | {"of": [0, 1, 0]}]
+    assert verdicts.parse(json.dumps(file).encode())["checks"] == checks
+    file["names"].pop()
+    with pytest.raises(ValueError, match="not a verdict of roofmark accept: a check of thermal is of name 1 of 1"):
+        verdicts.parse(json.dumps(file).encode())
 
 
 def test_bad_input_is_one_line(delivered, tmp_path):
     folder, paths, _ = delivered
     good = tmp_path / "verdict.json"
-    good.write_text(json.dumps(judged(paths, [])))
+    good.write_text(written(judged(paths, [])))
     empty = tmp_path / "empty"
     empty.mkdir()
     changed = tmp_path / "changed.json"
-    changed.write_text(json.dumps(judged(paths, []) | {"checks": [{"rule": "r"}]}))
+    changed.write_text(json.dumps(folded(judged(paths, [])) | {"rules": [{"rule": "r"}]}))
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps(judged(paths, [])))
     for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
                             ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "not a verdict of roofmark accept"),
                             ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "not a verdict of roofmark accept"),
+                            ((folder, "--verdict", old), "a verdict of version 1, and these scripts read version 2: have roofmark accept judge again"),
                             ((folder, "--verdict", good, "--max-age", "7d"), "have no effect on an existing --verdict"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
                             ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
         done = run(*arguments)

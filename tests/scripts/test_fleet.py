@@ -18,6 +18,7 @@ import make_result
 import pytest
 from conftest import ROOT, need
 from fleets import BASE, COMMAND, healthy, judged, lines_of, put, rack, run, slow, tables
+from make_verdict import written
 from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_stragglers, fleet_tables, verdict
 
 PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
@@ -448,10 +449,10 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
     results = rack(6)
     put(folder, results)
     # One verdict beside the files, an older one beside it that says otherwise, and one elsewhere.
-    (folder / "acceptance.json").write_text(json.dumps(accepted(results[:4], bad=["GPU-0003"])))
-    (folder / "older.json").write_text(json.dumps(accepted(results[:4], bad=["GPU-0000"], judged="2026-01-31T10:00:00Z")))
+    (folder / "acceptance.json").write_text(written(accepted(results[:4], bad=["GPU-0003"])))
+    (folder / "older.json").write_text(written(accepted(results[:4], bad=["GPU-0000"], judged="2026-01-31T10:00:00Z")))
     other = tmp_path / "other.json"
-    other.write_text(json.dumps(accepted(results[4:])))
+    other.write_text(written(accepted(results[4:])))
     query = "SELECT host, acceptance FROM hosts ORDER BY host"
     done = run(folder, "--sql", query)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.split() == ["host", "acceptance", "a00", "PASS", "a01", "FAIL", "a02"]
@@ -473,7 +474,7 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
 def test_a_host_that_was_not_accepted_is_not_good(folder, verdict):
     results = rack(6)
     put(folder, results)
-    text = json.dumps(accepted(results, bad=["GPU-0003"])).replace('"FAIL"', f'"{verdict}"')
+    text = written(accepted(results, bad=["GPU-0003"])).replace('"FAIL"', f'"{verdict}"')
     (folder / "acceptance.json").write_text(text)
     done = run(folder)
     assert (done.returncode, done.stderr) == (1, "") and "2 hosts good, 0 bad, 1 not measured" in done.stdout
@@ -496,7 +497,7 @@ def metrics(folder, tmp_path):
     results[2]["unmeasured"] = [{"name": "x", "roofmark": {key: value for key, value in BASE["benchmarks"][0]["roofmark"].items() if key not in (
         "measurement", "placement")} | {"status": "wrong", "reason": "error"}}]
     put(folder, results)
-    (folder / "acceptance.json").write_text(json.dumps(accepted(results, bad=["GPU-0003"])))
+    (folder / "acceptance.json").write_text(written(accepted(results, bad=["GPU-0003"])))
     path = tmp_path / "fleet.prom"
     assert run(folder, "--prometheus", path).returncode == 1
     return path

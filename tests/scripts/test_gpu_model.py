@@ -18,6 +18,7 @@ from conftest import ROOT, flat, need
 
 need("jsonschema", "jinja2", "numpy", "plotly", "scipy", "tree_sitter_javascript")
 from roofmark_report import result as reader  # noqa: E402
+from roofmark_report.verdict import parse as parse_verdict  # noqa: E402
 
 ROOFMARK = os.environ.get("ROOFMARK")
 MODEL = "roofmark model GPU"
@@ -740,7 +741,7 @@ def judged(tmp_path, out):
     profile = tmp_path / "model.toml"
     profile.write_text(f'inherit = "common"\ntitle = "t"\ndevices = "{MODEL}.*"\nexample = "{MODEL} (sm_90)"\nsuite = "quick"\n')
     roofmark("accept", out, "--profile", profile, "--json", tmp_path / "verdict.json")
-    told = json.loads((tmp_path / "verdict.json").read_text())
+    told = parse_verdict((tmp_path / "verdict.json").read_bytes())
     return {check["quantity"]: check["verdict"] for check in told["checks"] if "quantity" in check} | {"delivery": told["delivery"]["verdict"]}
 
 
@@ -875,7 +876,7 @@ def accept(tmp_path, *results, rules=""):
     profile = tmp_path / "model.toml"
     profile.write_text(f'inherit = "common"\ntitle = "t"\ndevices = "{MODEL}.*"\nexample = "{MODEL} (sm_90)"\nsuite = "quick"\n' + rules)
     roofmark("accept", *results, "--profile", profile, "--expect-gpus", "3", "--json", tmp_path / "verdict.json")
-    return json.loads((tmp_path / "verdict.json").read_text())
+    return parse_verdict((tmp_path / "verdict.json").read_bytes())
 
 
 def test_of_three_gpus_the_slow_one_and_the_one_with_other_bits_are_named(tmp_path):

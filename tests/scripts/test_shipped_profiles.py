@@ -7,6 +7,7 @@ import json
 import pytest
 import result_maker
 from make_delivery import clean, in_one_file
+from roofmark_report.verdict import parse as parse_verdict
 from shipped_profiles import PROFILES, ROOFMARK, WRITTEN, roofmark, slower, sxm_profile, verdicts
 
 pytestmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
@@ -67,7 +68,7 @@ def test_a_faulty_network_port_is_not_accepted_and_a_machine_without_any_is(h200
     profile = sxm_profile(tmp_path)
     result = clean(copy.deepcopy(h200))
     assert verdicts(result, profile, tmp_path, save, 0) == {}
-    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    checks = parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"]
     of_network = {check["rule"]: (check["verdict"], check["mandatory"]) for check in checks if check["rule"].startswith("network_")}
     assert of_network == dict.fromkeys(("network_ports", "network_lost", "network_errors"), ("NOT MEASURED", False))
     port = {"name": "mlx5_3:1", "kind": "InfiniBand", "state": "DOWN"}
@@ -119,7 +120,7 @@ def test_a_fault_of_the_past_is_shown_and_decides_in_a_profile_that_says_so(h200
     result, profile = clean(h200), sxm_profile(tmp_path)
     result["counters"] = result_maker.counters(**{counter: 1})
     assert verdicts(result, profile, tmp_path, save, 0) == {}
-    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    checks = parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"]
     assert [check["verdict"] for check in checks if check["rule"] == f"state_{counter}"] == ["FAIL"]
     profile.write_text(profile.read_text() + f"[rule.state_{counter}]\nmandatory = true\n")
     assert verdicts(result, profile, tmp_path, save) == {f"state_{counter}": "FAIL"}
@@ -131,7 +132,7 @@ def test_what_no_result_is_left_of_has_not_passed(h200, save, tmp_path):
     result["benchmarks"] = [entry for entry in result["benchmarks"] if entry["name"] != case]
     done = roofmark("accept", save(result), "--profile", sxm_profile(tmp_path), "--json", tmp_path / "verdict.json")
     assert done.returncode == 1
-    checks = json.loads((tmp_path / "verdict.json").read_text())["checks"]
+    checks = parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"]
     assert [(check["verdict"], check["found"]) for check in checks if check["rule"] == "complete"] == [("NOT MEASURED", "1 of its cases have no result")]
 
 

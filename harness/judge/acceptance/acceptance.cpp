@@ -35,14 +35,7 @@ std::string shipped(const Rule& rule) { return rule.origin.empty() ? "roofmark" 
 
 Check check_of(const Rule& rule) {
   Check check;
-  check.rule = rule.id;
-  check.quantity = rule.quantity_id();
-  check.per = rule.per;
   check.mandatory = rule.mandatory == Mandatory::yes;
-  check.if_measured = rule.mandatory == Mandatory::where_measured;
-  check.reason = rule.reason;
-  check.source = rule.source;
-  check.origin = shipped(rule);
   return check;
 }
 
@@ -202,6 +195,7 @@ class Judge {
   }
 
   void add(Check check, const std::string& node, const std::string& label, const std::string& file) {
+    check.rule = applied_;
     check.node = node;
     check.device = label;
     if (!label.empty()) check.device_id = name_in_node(label);
@@ -215,14 +209,13 @@ class Judge {
 
   void own(const char* id, Subject per, Verdict verdict, const std::string& expected, const std::string& found,
            const std::string& reason, const std::string& node, const std::string& label, const std::string& file) {
+    auto& rule = own_rules_[id];
+    if (!rule) rule = std::make_shared<const JudgedRule>(JudgedRule{id, "", per, Mandatory::yes, reason, "", "roofmark"});
+    applied_ = rule;
     Check check;
-    check.rule = id;
-    check.per = per;
     check.verdict = verdict;
     check.expected = expected;
     check.found = found;
-    check.reason = reason;
-    check.origin = "roofmark";
     add(std::move(check), node, label, file);
   }
 
@@ -306,6 +299,8 @@ class Judge {
 
   void apply(const Rule& rule) {
     NameSearch cases(rule.cases);
+    applied_ = std::make_shared<const JudgedRule>(
+        JudgedRule{rule.id, rule.quantity_id(), rule.per, rule.mandatory, rule.reason, rule.source, shipped(rule)});
     switch (rule.per) {
       case Subject::gpu:
         for (const auto& [label, places] : places_) judge_subject(rule, cases, device(label).node, label, places);
@@ -473,6 +468,8 @@ class Judge {
   std::map<std::string, std::set<std::string>> nodes_;
   /// The devices that gave these bits, by case and fingerprint key.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::set<std::string>>> hashes_;
+  std::map<std::string, std::shared_ptr<const JudgedRule>> own_rules_;  ///< by id
+  std::shared_ptr<const JudgedRule> applied_;                           ///< that of the checks that are added
   std::vector<Check> checks_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -63,26 +64,31 @@ constexpr std::string_view name(Verdict verdict) {
   return names[static_cast<int>(verdict)];
 }
 
+/// What all checks of a rule have in common.
+struct JudgedRule {
+  std::string id;
+  std::string quantity;  ///< with its argument; empty of a built-in rule
+  Subject per = Subject::gpu;
+  Mandatory mandatory = Mandatory::yes;
+  std::string reason, source, origin;
+};
+
 /// One rule applied to one subject and, where it judges cases, to one of them.
 struct Check {
-  std::string rule;
-  std::string quantity;
-  Subject per = Subject::gpu;
-  bool mandatory = true;
-  bool if_measured = false;  ///< its rule is mandatory where measured
-  std::string node;          ///< empty: the whole delivery
-  std::string device;        ///< label of the device; empty: the whole node or delivery
-  std::string device_id;     ///< "cuda:0", or the UUID where another device of the node has that id too
-  std::string of;            ///< the case, ceiling or comparison; of a count, the first of what is counted
-  std::string file;          ///< the evidence
+  std::shared_ptr<const JudgedRule> rule;  ///< never null in a Judgement; a delivery has a million checks
+  bool mandatory = true;                   ///< whether this check decides
+  std::string node;                        ///< empty: the whole delivery
+  std::string device;                      ///< label of the device; empty: the whole node or delivery
+  std::string device_id;                   ///< "cuda:0", or the UUID where another device of the node has that id too
+  std::string of;                          ///< the case, ceiling or comparison; of a count, the first of what is counted
+  std::string file;                        ///< the evidence
   Verdict verdict = Verdict::not_measured;
   std::optional<double> limit, measured, low,
-      high;                            ///< in the quantity's unit; low and high: the 95 % interval; low alone: no upper end
-  std::optional<double> margin;        ///< (measured - limit) / limit, positive on the good side
-  std::string expected;                ///< for display: ">= 0.80 of 1.07 PFLOP/s"
-  std::string found;                   ///< for display
-  std::string explanation;             ///< the reason, if the numbers do not show it
-  std::string reason, source, origin;  ///< the rule's
+      high;                      ///< in the quantity's unit; low and high: the 95 % interval; low alone: no upper end
+  std::optional<double> margin;  ///< (measured - limit) / limit, positive on the good side
+  std::string expected;          ///< for display: ">= 0.80 of 1.07 PFLOP/s"
+  std::string found;             ///< for display
+  std::string explanation;       ///< the reason, if the numbers do not show it
 
   /// The judged subject, for display: the device's label, "node node7", or "delivery".
   std::string subject() const;

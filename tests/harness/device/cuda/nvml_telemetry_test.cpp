@@ -455,7 +455,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
     run.devices[0].unseen = uncounted(run.counters, 0);
     std::map<std::string, Verdict> bad;
     for (const Check& check : judge(profile, {run}, {}).checks) {
-      if (check.mandatory && check.verdict != Verdict::pass) bad[check.rule] = check.verdict;
+      if (check.mandatory && check.verdict != Verdict::pass) bad[check.rule->id] = check.verdict;
     }
     return bad;
   };

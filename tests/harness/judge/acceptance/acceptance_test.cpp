@@ -20,9 +20,9 @@ TEST(Acceptance, AboveTheLimitPassesAndBelowItFails) {
   EXPECT_FALSE(bad.accepted());
   const Check& check = check_of(bad, "product");
   EXPECT_EQ(check.verdict, Verdict::fail);
-  EXPECT_EQ(check.reason, "what was bought");
-  EXPECT_EQ(check.source, "contract");
-  EXPECT_EQ(check.origin, "p.toml:5");
+  EXPECT_EQ(check.rule->reason, "what was bought");
+  EXPECT_EQ(check.rule->source, "contract");
+  EXPECT_EQ(check.rule->origin, "p.toml:5");
   EXPECT_THAT(check.expected, HasSubstr(">= 80.0 % of 1.00 TFLOP/s (bf16 tensor)"));
 }
 
@@ -475,7 +475,7 @@ TEST(Acceptance, GpusAreCountedOfEachNodeAndOnce) {
       judge(profile, {on("GPU-1", "a"), on("GPU-2", "a"), on("GPU-3", "b"), on("GPU-3", "b"), on("", "b")}, {});
   std::map<std::string, double> counted;
   for (const Check& check : judgement.checks) {
-    if (check.rule == "gpus") counted[check.node] = check.measured.value();
+    if (check.rule->id == "gpus") counted[check.node] = check.measured.value();
   }
   EXPECT_EQ(counted, (std::map<std::string, double>{{"a", 2}, {"b", 1}}));
 }
@@ -738,7 +738,7 @@ TEST(Acceptance, CountsPerNodeAddUpOverTheRunsOfTheNode) {
   const Judgement judgement = judge(profile_of(rules), runs, {});
   std::map<std::string, double> errors;
   for (const Check& check : judgement.checks) {
-    if (check.rule == "ecc") errors[check.node] = *check.measured;
+    if (check.rule->id == "ecc") errors[check.node] = *check.measured;
   }
   EXPECT_EQ(errors, (std::map<std::string, double>{{"node1", 6}, {"node2", 3}}));
   EXPECT_EQ(check_of(judgement, "ecc").verdict, Verdict::fail) << "two runs with 3 of 5 each";

@@ -49,7 +49,7 @@ inline Evidence run(const std::string& uuid, std::vector<Record> records, const 
 
 inline const Check& check_of(const Judgement& judgement, const std::string& rule, const std::string& device = "") {
   for (const Check& check : judgement.checks) {
-    if (check.rule == rule && check.device.find(device) != std::string::npos) return check;
+    if (check.rule->id == rule && check.device.find(device) != std::string::npos) return check;
   }
   throw std::runtime_error("no check of " + rule);
 }
