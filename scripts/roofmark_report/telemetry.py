@@ -256,11 +256,11 @@ def counters_table(files):
     rows = []
     for name, read in found.items():
         title = next((counter["title"] for counter, _ in read if "title" in counter), name.replace("_", " "))
-        worse = [f"{where}: {counter['worse']:g}{' (' + counter['where'] + ')' if 'where' in counter else ''}" for counter, where in read if counter.get("worse")]
-        before = [f"{where}: {counter['before']:g}" for counter, where in read if counter.get("before")]
+        worse = [f"{where}: {units.in_full(counter['worse'])}{' (' + counter['where'] + ')' if 'where' in counter else ''}" for counter, where in read if counter.get("worse")]
+        before = [f"{where}: {units.in_full(counter['before'])}" for counter, where in read if counter.get("before")]
         values = {counter.get("before") for counter, _ in read}
         if len(read) > 2 and len(values) == 1 and before:
-            before = [f"{values.pop():g} on all {len(read)}"]
+            before = [f"{units.in_full(values.pop())} on all {len(read)}"]
         once = sum("worse" not in counter for counter, _ in read)
         rows.append([(title, title, name), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [

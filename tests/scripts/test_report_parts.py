@@ -111,6 +111,12 @@ def test_calls_of_a_cpu_are_in_no_proportion_to_a_kernel(h200):
         assert ("of a 10 us kernel" in {column[0] for column in tables.calls_table("cost", [entry], on_gpu)["columns"]}) == on_gpu
 
 
+def test_a_counter_is_written_in_full():
+    read = {"id": "ecc_corrected", "before": 1234567, "worse": 7654321}
+    rows = [telemetry.counters_table([{"counters": [(read, str(i))]} for i in range(n)])["rows"][0] for n in (1, 3)]
+    assert [[cell[0] for cell in row[2:]] for row in rows] == [["0: 7654321", "0: 1234567"], ["0: 7654321; 1: 7654321; 2: 7654321", "1234567 on all 3"]]
+
+
 def test_a_counter_has_its_title_where_the_file_has_one():
     named, older = ({"id": name, "rank": 0, "before": 16, "after": 16, "worse": 0} for name in ("pcie_width", "nvlink_links"))
     rows = telemetry.counters_table([{"counters": [(named | {"title": "PCIe lanes in use"}, "a"), (older, "a")]}])["rows"]
