@@ -10,7 +10,7 @@ namespace roofmark {
 // members; families whose sizes may be chosen also have `make`.
 // clang-format off
 #define ROOFMARK_FAMILIES(family) \
-  family(ceilings, of_device, as_listed, "Probes that each load one resource and set the measured ceilings. They run before the suite and again after it (marked: after).") \
+  family(ceilings, of_device, as_listed, "Probes that each load one resource and set the measured ceilings. They run before the suite; those marked (after) ran again after it.") \
   family(link_ceilings, between_ranks, as_listed, "") \
   family(stream, of_device, any, "Loops that move memory and compute almost nothing.") \
   family(gemm, of_device, any, "Matrix products D [m, n] = A [m, k] × B [k, n] by a library.") \

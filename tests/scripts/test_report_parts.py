@@ -111,6 +111,13 @@ def test_calls_of_a_cpu_are_in_no_proportion_to_a_kernel(h200):
         assert ("of a 10 us kernel" in {column[0] for column in tables.calls_table("cost", [entry], on_gpu)["columns"]}) == on_gpu
 
 
+@pytest.mark.usefixtures("no_plotly")
+def test_ceilings_that_were_measured_once_are_not_said_to_be_measured_again(h200):
+    once = h200 | {"ceilings": [{key: value for key, value in ceiling.items() if not key.startswith("last")} for ceiling in h200["ceilings"]]}
+    for result, said in ((h200, "in this run, before and after the suite."), (once, "in this run, before the suite.")):
+        assert said in report.page(result, "0" * 64)
+
+
 def test_a_counter_is_written_in_full():
     read = {"id": "ecc_corrected", "before": 1234567, "worse": 7654321}
     rows = [telemetry.counters_table([{"counters": [(read, str(i))]} for i in range(n)])["rows"][0] for n in (1, 3)]
