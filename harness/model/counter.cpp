@@ -54,13 +54,13 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const double untolerated = is_host ? change.largest.value_or(worse) : worse;
     if (type->words.empty() && untolerated > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
-      finding.text = fmt::format("{}{}: {} by {:g} during the run, from {:g} to {:g}", whose, type->title, moved, worse,
-                                 *change.before, *change.after);
+      finding.text = fmt::format("{}{}: {} by {} during the run, from {} to {}", whose, type->title, moved,
+                                 format_in_full(worse), format_in_full(*change.before), format_in_full(*change.after));
       if (!change.where.empty()) finding.text += fmt::format(" ({})", change.where);
       if (change.number) finding.text += fmt::format("; the last is number {:g}", *change.number);
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
-      finding.brief = fmt::format("{}{} {} by {:g}", whose, type->title, moved, worse);
+      finding.brief = fmt::format("{}{} {} by {}", whose, type->title, moved, format_in_full(worse));
       if (!change.where.empty()) finding.brief += fmt::format(" ({})", change.where);
     } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
       finding.text = fmt::format("{}{}: {}", whose, type->title, state_text(*type, change.before.value_or(*worst)));

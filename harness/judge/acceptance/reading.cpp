@@ -501,8 +501,11 @@ std::string format_value(double value, Scale scale, Unit unit, int digits) {
       return format_seconds(value, digits);
     case Scale::ratio:
       return fmt::format("{:.{}f} x", value, digits);
-    default:
-      return fmt::format("{:.{}g}", value, digits + 3);
+    default: {
+      // With fewer digits a large count would have an exponent.
+      const int whole = value >= 1 ? static_cast<int>(std::log10(value)) + 2 : 1;
+      return fmt::format("{:.{}g}", value, std::max(digits + 3, whole));
+    }
   }
 }
 

@@ -79,6 +79,13 @@ TEST(FindWorseCounters, NameTheDeviceOfTheRank) {
   EXPECT_THAT(findings[1].text, testing::StartsWith("driver error reports (Xid): rose by 1")) << "no such rank";
 }
 
+TEST(FindWorseCounters, SayTheNumbersInFull) {
+  const auto found = find_worse_counters({{"ecc_corrected", 0, 1'234'567, 3'456'789}}, {}, 60);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, testing::HasSubstr("rose by 2222222 during the run, from 1234567 to 3456789"));
+  EXPECT_THAT(found[0].brief, testing::HasSubstr("rose by 2222222"));
+}
+
 TEST(FindWorseCounters, NameAHostOnceForAllOfItsRanks) {
   const std::vector<CounterOwner> owners = {{"cuda:0 of a", "a"}, {"cuda:1 of a", "a"}, {"cuda:0 of b", "b"}};
   CounterChange first{"network_link_downs", 0, 4, 5}, second{"network_link_downs", 1, 4, 6};

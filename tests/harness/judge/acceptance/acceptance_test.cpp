@@ -529,6 +529,14 @@ TEST(Acceptance, EachRankIsJudgedByItsOwnTelemetryAndDecay) {
   }
 }
 
+TEST(Acceptance, ACountIsShownInFull) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.counters = {{"ecc_corrected", 0, 0, 1'234'567}};
+  const Profile profile = profile_of("[rule.ecc]\nquantity = 'counter.ecc_corrected'\nmost = 1000000\nreason = 'r'\n");
+  const Judgement judgement = judge(profile, {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "ecc").found + " " + check_of(judgement, "ecc").expected, "1234567 <= 1000000");
+}
+
 TEST(Acceptance, ACounterIsJudgedPerGpuByItsRankAndPerNodeAsASum) {
   const std::string rule = "[rule.xid]\nquantity = 'counter.xid'\nmost = 0\nreason = 'r'\n";
   Evidence evidence = run("GPU-1", {product(0.9)});
