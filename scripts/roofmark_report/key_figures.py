@@ -107,7 +107,7 @@ def _row(name, checks, numbers, devices):
     """One row of the table: the check that is nearest to its limit, and how many pass. Optional checks decide a row only by themselves."""
     counting = [check for check in checks if check["mandatory"]] or checks
     lead = min(counting, key=badness)
-    ids = list(dict.fromkeys(check["rule"] for check in checks))
+    ids = list(dict.fromkeys(check["rule"] for check in counting))
     by = {}
     for i, check in enumerate(counting):
         by.setdefault(check.get("device", check.get("node", "")) if devices > 1 else i, []).append(check["verdict"] == "PASS")

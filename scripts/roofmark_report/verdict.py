@@ -95,7 +95,7 @@ def _hold_against_checks(verdict):
                 raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes and has no measured value")
             short = check["limit"] - check["measured"] if check["expected"].startswith(">=") else check["measured"] - check["limit"]
             if short > 0:
-                raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes with {check['measured']:g}, its limit is {check['expected']}")
+                raise ValueError(f"the verdict was edited: {printable(check['rule'])} passes with {check['measured']:.15g}, its limit is {check['expected']}")
     held = [(verdict["delivery"], checks)]
     for key, subjects in (("node", verdict["nodes"]), ("device", verdict["devices"])):
         own = collections.defaultdict(list)

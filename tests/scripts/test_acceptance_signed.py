@@ -117,6 +117,11 @@ def test_the_heaviest_rules_make_the_key_figures():
     bad = [check(one["rule"], "FAIL", device, **{key: one[key] for key in ("quantity", "expected")}, found="3") if one["rule"] == "none_2" else one for one in checks]
     row = next(row for row in key_figures.figures(bad, {}, numbers_of(bad), 1)["rows"] if row["name"] == "Error counters")
     assert (row["verdict"], row["share"], row["passed"]) == ("FAIL", "3", "0/1")
+    # A row's verdict is not that of an optional rule, so the row does not have its name either.
+    optional = [*checks, check("foreign", "FAIL", device, quantity="finding.foreign_process", expected="<= 0", found="1", mandatory=False)]
+    table = key_figures.figures(optional, {}, numbers_of(optional), 1)
+    row = next(row for row in table["rows"] if row["name"] == "Findings that may not occur")
+    assert row["verdict"] == "PASS" and "foreign" not in row["ids"] and "foreign" in table["rest"]
 
 
 def test_too_many_rates_are_told_by_what_limits_them():
