@@ -59,7 +59,7 @@ int recover(const std::string& result_or_folder, const std::string& out) {
                                      : ", complete",
              skipped ? "; " + unreadable(skipped) : "");
   fmt::print("{}", verdict_text(conclusions.verdict, terminal_style(stdout)));
-  return kOk;
+  return exit_status(run, conclusions);
 }
 
 }  // namespace roofmark

@@ -62,7 +62,11 @@ void add_profile(CLI::App& app, Arguments& arguments) {
   CLI::App* show = add_command(*command, "show", "show each limit, as a rate where it is one, with its source",
                                "Examples:\n"
                                "  roofmark profile show h200_sxm\n"
-                               "  roofmark profile show own.toml --device cuda:0\n");
+                               "  roofmark profile show own.toml --device cuda:0\n"
+                               "Exit status:\n"
+                               "  0  shown\n"
+                               "  2  usage error, or a profile that cannot be read\n"
+                               "  3  a device cannot be used, or standard output cannot be written\n");
   for (CLI::App* one : {check, show}) {
     one->add_option("PROFILE", arguments.profile, "a shipped profile, or a TOML file")
         ->type_name(fmt::format("{}|FILE", fmt::join(shipped_profiles(), "|")))
@@ -93,16 +97,17 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                                                    "  roofmark list --suite quick --filter '^attention/'\n"
                                                    "  roofmark list --suite full --json\n"
                                                    "  roofmark list --case 'stream/copy/fp64/bytes:1M..4G*4'\n") +
-                                           kCasesHelp);
+                                           kCasesHelp + kShowingStatusHelp);
   add_selection(*list_command, arguments.run.selection, kOneDevice);
   for (CLI::App* command : {run_command, list_command}) {
     command->add_flag("--only-device", arguments.run.selection.only_device, "skip cases that use other GPUs of this node");
   }
   CLI::App* info_command = add_command(
       app, "info", "show the device, the health of its environment, and its theoretical ceilings with their sources",
-      "Examples:\n"
-      "  roofmark info --device cuda:1\n"
-      "  roofmark info --json\n");
+      std::string("Examples:\n"
+                  "  roofmark info --device cuda:1\n"
+                  "  roofmark info --json\n") +
+          kShowingStatusHelp);
   info_command->add_option("--device", arguments.run.selection.device, kOneDevice.help)
       ->type_name(kOneDevice.value)
       ->default_str("auto");
@@ -111,12 +116,23 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   CLI::App* recover_command = add_command(app, "recover", "rebuild result.json from the journal of a run that was cut off",
                                           "Examples:\n"
                                           "  roofmark recover node7\n"
-                                          "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n");
+                                          "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n"
+                                          "Exit status, as of the run by what its journal holds:\n"
+                                          "  0  everything was measured\n"
+                                          "  1  a result is wrong, GPUs or ranks gave different bits, or a device\n"
+                                          "     reports faults\n"
+                                          "  2  usage error, or a journal that cannot be read: nothing was written\n"
+                                          "  3  something was not measured, as in a run that was cut off, or cannot be\n"
+                                          "     written\n");
   recover_command->add_option("RESULT", arguments.result, "folder of the run, or its result.json or result.jsonl")->required();
   add_folder(*recover_command, "--out", arguments.recovered, "folder for the new result.json")->default_str("the run's folder");
   CLI::App* show_command = add_command(app, "show", "print a result as its run did, on any machine",
                                        "Examples:\n"
-                                       "  roofmark show node7\n");
+                                       "  roofmark show node7\n"
+                                       "Exit status:\n"
+                                       "  0  shown, whatever its verdict (`accept` judges)\n"
+                                       "  2  usage error, or a result that cannot be read\n"
+                                       "  3  standard output cannot be written\n");
   show_command->add_option("RESULT", arguments.result, "a result file, or the folder of a run")->required();
   add_accept(app, arguments);
   add_profile(app, arguments);

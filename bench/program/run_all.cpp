@@ -187,9 +187,8 @@ class AllDevices {
     if (std::any_of(together_.begin(), together_.end(), std::mem_fn(&MeasuredDevice::recorded))) {
       Run run = merge(together_);
       run.header.facts.arguments = options_.arguments;
-      status_ = worse_exit(status_, exit_status(run.records));  // only side by side do other bits show
       const Conclusions conclusions = conclude(run);
-      if (reports_faults(conclusions.all_findings())) status_ = worse_exit(status_, kWrong);
+      status_ = worse_exit(status_, exit_status(run, conclusions));  // only side by side do other bits show
       std::string unwritten;
       try {
         write_run(folder_, run, conclusions);

@@ -162,9 +162,7 @@ int Session::complete_files(bool complete, const WallTime& spent, const std::str
 }
 
 int Session::exit_status_of_files() const {
-  const bool lacks = !write_error_.empty() || lacks_chosen(run_.header.scope, run_.records);
-  const int faults = reports_faults(conclusions_.all_findings()) ? kWrong : kOk;
-  return worse_exit(worse_exit(exit_status(run_.records), faults), lacks ? kNotMeasured : kOk);
+  return worse_exit(exit_status(run_, conclusions_), write_error_.empty() ? kOk : kNotMeasured);
 }
 
 void Session::note_error(const std::string& error) {

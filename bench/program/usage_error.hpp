@@ -14,7 +14,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// For --help.
+/// For --help: of the commands that measure.
 inline constexpr const char* kExitStatusHelp =
     "Exit status:\n"
     "  0    everything was measured\n"
@@ -23,5 +23,11 @@ inline constexpr const char* kExitStatusHelp =
     "  2    usage error: nothing was measured\n"
     "  3    something could not be measured or written\n"
     "  130  interrupted (SIGINT, SIGTERM or SIGHUP)\n";
+/// Of those that show a device or what they would measure.
+inline constexpr const char* kShowingStatusHelp =
+    "Exit status:\n"
+    "  0  shown\n"
+    "  2  usage error\n"
+    "  3  a device cannot be used, or standard output cannot be written\n";
 
 }  // namespace roofmark

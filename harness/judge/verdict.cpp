@@ -79,14 +79,8 @@ std::vector<std::pair<const FindingType*, std::string>> doubts_of(const std::vec
   return doubts;
 }
 
-/// Where and why a run ended early, without saying the case twice.
-std::string in_words(const RunEnd& ended) {
-  const bool named = ended.case_name.empty() || ended.reason.find(ended.case_name) != std::string::npos;
-  return fmt::format("The run was cut off{}{}: {}", named ? "" : " in ", named ? "" : ended.case_name, ended.reason);
-}
-
-}  // namespace
-
+/// Whether a case that was asked for by name is not possible here, or no case but ceilings. Of a suite's cases, some may be
+/// left out.
 bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records) {
   std::size_t cases = 0, impossible = 0;
   for (const Record& record : records) {
@@ -96,6 +90,14 @@ bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records) {
   }
   return impossible > 0 && (scope.by_name || impossible == cases);
 }
+
+/// Where and why a run ended early, without saying the case twice.
+std::string in_words(const RunEnd& ended) {
+  const bool named = ended.case_name.empty() || ended.reason.find(ended.case_name) != std::string::npos;
+  return fmt::format("The run was cut off{}{}: {}", named ? "" : " in ", named ? "" : ended.case_name, ended.reason);
+}
+
+}  // namespace
 
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records) {
   return Counts(records).missing(scope.cases);

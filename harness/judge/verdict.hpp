@@ -42,10 +42,6 @@ struct RunVerdict {
   std::string advice;  ///< empty if there is nothing to do
 };
 
-/// Whether a case that was asked for by name is not possible here, or no case but ceilings. Of a suite's cases, some may be
-/// left out.
-bool lacks_chosen(const RunScope& scope, const std::vector<Record>& records);
-
 /// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records);
 

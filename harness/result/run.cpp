@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "harness/model/exit_status.hpp"
+
 namespace roofmark {
 
 std::optional<RunEnd> Run::ended() const {
@@ -51,6 +53,12 @@ Conclusions conclude(Run& run) {
   const std::string& slow = made.communication.slow.empty() ? made.transfers.slow : made.communication.slow;
   made.verdict = judge_run(run.header.scope, run.records, made.all_findings(), run.ended(), slow);
   return made;
+}
+
+int exit_status(const Run& run, const Conclusions& conclusions) {
+  const int faults = reports_faults(conclusions.all_findings()) ? kWrong : kOk;
+  const int lacks = conclusions.verdict.trust == Trust::bad ? kNotMeasured : kOk;
+  return worse_exit(worse_exit(exit_status(run.records), faults), lacks);
 }
 
 }  // namespace roofmark

@@ -87,4 +87,8 @@ struct Conclusions {
 /// Sets the records' placements.
 Conclusions conclude(Run& run);
 
+/// With which the command that makes the run's result ends: 0 unless the verdict is bad; 1 where a result is wrong, bits differ
+/// or a device reports faults, 3 where something was not measured.
+int exit_status(const Run& run, const Conclusions& conclusions);
+
 }  // namespace roofmark

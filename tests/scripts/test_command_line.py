@@ -214,7 +214,7 @@ def test_a_disk_that_fills_costs_no_measurement(small_run, tmp_path):
     assert first.endswith("the run continues and retries after each result")
     held = re.search(rf"the journal {re.escape(str(out))}/result.jsonl holds (\d+) of (\d+) cases: free disk space and run `roofmark recover {re.escape(str(out))}`", last)
     assert held and 0 < int(held[1]) < int(held[2]), last
-    assert roofmark("recover", out, "--out", rescued).returncode == 0
+    assert roofmark("recover", out, "--out", rescued).returncode == 3
     result = json.loads((rescued / "result.json").read_text())
     assert len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]}) == int(held[1])
 
@@ -277,6 +277,7 @@ def test_a_case_by_name_that_cannot_be_measured_has_not_passed_and_needs_no_ceil
                     "--case", "transpose/fp32/rows:9/columns:5", "--case", "gemm/fp64/m=n=k:512K")
     assert done.returncode == 3 and "unsupported  gemm/fp64/m:524288/" in done.stdout
     assert "\nbad: " in done.stdout
+    assert roofmark("recover", tmp_path / "out").returncode == 3 and roofmark("show", tmp_path / "out").returncode == 0
     result = json.loads((tmp_path / "out/result.json").read_text())
     assert {ceiling["resource"] for ceiling in result["ceilings"] if ceiling.get("empirical")} == {"dram"}
 
@@ -304,7 +305,7 @@ def test_a_journal_that_lost_a_case_is_not_complete(small_run, tmp_path):
     lost = next(record for record in records if record.get("pass", 1) == 1 and record.get("family") == "stream")
     (tmp_path / "result.jsonl").write_text("".join(line for line, record in zip(lines, records, strict=True) if record != lost))
     done = roofmark("recover", tmp_path)
-    assert done.returncode == 0 and ", of a finished run; 1 of its cases are not in the journal" in done.stdout
+    assert done.returncode == 3 and ", of a finished run; 1 of its cases are not in the journal" in done.stdout
     done = roofmark("accept", tmp_path, "--profile", "cpu")
     assert done.returncode == 1 and "1 of its cases have no result" in done.stdout
 
@@ -332,13 +333,13 @@ def first(lines, kind):
     return next(i for i, line in enumerate(lines) if line.startswith(f'{{"{kind}"'))
 
 
-@pytest.mark.parametrize("damage, said", [
-    (lambda lines: lines[:-1], "its last line is missing"),
-    (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "(1 line cannot be read)"),
-    (lambda lines: [line for i, line in enumerate(lines) if i != first(lines, "record")], " records of "),
-    (lambda lines: lines[:1], "its last line is missing"),
+@pytest.mark.parametrize("damage, said, status", [
+    (lambda lines: lines[:-1], "its last line is missing", 3),
+    (lambda lines: [lines[0], lines[1][:-9], *lines[2:]], "(1 line cannot be read)", 0),
+    (lambda lines: [line for i, line in enumerate(lines) if i != first(lines, "record")], " records of ", 0),
+    (lambda lines: lines[:1], "its last line is missing", 3),
 ], ids=["no footer", "a torn line", "a record less", "the header alone"])
-def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, damage, said):
+def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, damage, said, status):
     _, result, out = small_run
     (tmp_path / "result.json").write_text(json.dumps(result))
     lines = damage((out / "result.jsonl").read_text().splitlines(keepends=True))
@@ -348,7 +349,7 @@ def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, 
     assert said in done.stderr
     assert json.loads((tmp_path / "result.json").read_text()) == result
     (tmp_path / "result.json").unlink()
-    assert roofmark("recover", tmp_path).returncode == 0
+    assert roofmark("recover", tmp_path).returncode == status
 
 
 def test_a_result_beside_a_damaged_journal_is_read_in_another_folder_alone(small_run, tmp_path):
@@ -500,7 +501,8 @@ def test_a_killed_run_is_recovered(tmp_path):
     lines = (out / "result.jsonl").read_text().splitlines()
     (out / "result.json").unlink(missing_ok=True)
     done = roofmark("recover", out)
-    assert done.returncode == 0 and "cut off" in done.stdout
+    assert done.returncode == 3 and "cut off" in done.stdout
+    assert roofmark("show", out).returncode == 0
     result = json.loads((out / "result.json").read_text())
     validate(result)
     assert not result["complete"]

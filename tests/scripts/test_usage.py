@@ -144,7 +144,7 @@ def commands_of(program, *before):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: Path(path).name)
-def test_the_help_of_every_command_fits_a_terminal_and_has_examples(program):
+def test_the_help_of_every_command_fits_a_terminal_and_has_examples_and_statuses(program):
     name = Path(program).name
     commands = [[command] for command in commands_of(program)]
     commands += [[*command, inner] for command in commands for inner in commands_of(program, *command)]
@@ -153,7 +153,9 @@ def test_the_help_of_every_command_fits_a_terminal_and_has_examples(program):
         text = own(program, *command, "--help")
         assert max(map(len, text.splitlines())) <= 80, text
         assert f"usage: {' '.join([name, *command])} " in text and "\nflags:\n  -h, --help " in text
-        assert "\ncommands:\n" in text or f"\nExamples:\n  " in text, text
+        has_commands = "\ncommands:\n" in text
+        assert has_commands or "\nExamples:\n  " in text, text
+        assert has_commands or re.search(r"\nExit status(?:, [^:\n]+)?:\n  0  .*(?:\n.*)*\n  2  .*", text), text
     for command in ("run", "collectives") if "mpi" in name else ("run",):
         text = own(program, command, "--help")
         assert "\nSuites:\n  smoke " in text and "\nExit status:\n  0 " in text

@@ -80,14 +80,15 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   CLI::App* list_command = add_command(app, "list", "list the cases of collectives and the work of each",
                                        std::string("Examples:\n"
                                                    "  mpirun -np 8 roofmark-mpi list --suite quick\n") +
-                                           kCollectiveCasesHelp);
+                                           kCollectiveCasesHelp + kShowingStatusHelp);
   add_selection(*list_command, options.run.selection, devices);
   for (CLI::App* command : {collectives_command, list_command}) {
     command->remove_option(command->get_option("--cache"));
   }
   CLI::App* info_command = add_command(app, "info", "show each rank's host, device, NUMA node and network ports",
-                                       "Examples:\n"
-                                       "  mpirun -np 8 roofmark-mpi info\n");
+                                       std::string("Examples:\n"
+                                                   "  mpirun -np 8 roofmark-mpi info\n") +
+                                           kShowingStatusHelp);
   info_command->add_option("--device", options.run.selection.device, devices.help)
       ->type_name(devices.value)
       ->default_str("auto");
