@@ -16,7 +16,8 @@ int run(const RunOptions& options);
 int list(const RunOptions& options, bool json);
 int info(const std::string& device, bool json);
 /// From a folder, or one of the files in it; to `out`, or beside the journal where that is empty. Throws ReadError if a damaged
-/// journal would replace the result file of a finished run. Ends as the run would have, by what is in the journal.
+/// journal would replace the result file of a finished run, or has a record twice. Ends as the run would have, by what is in
+/// the journal.
 int recover(const std::string& result_or_folder, const std::string& out);
 /// Prints a result, or the result.json of a folder, as its run did; kOk whatever its verdict. Throws ReadError.
 int show(const std::string& result_or_folder);

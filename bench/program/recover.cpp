@@ -40,6 +40,7 @@ int recover(const std::string& result_or_folder, const std::string& out) {
   }
   int skipped = 0;
   Run run = read_journal(journal, skipped);
+  check_each_once(run.records, journal);
   const fs::path result = out.empty() ? fs::path(journal).replace_extension(".json") : make_folder(out) / "result.json";
   const Conclusions conclusions = conclude(run);
   const auto finished = finished_records(result);

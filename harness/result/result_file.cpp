@@ -233,17 +233,21 @@ ResultFile read(const fs::path& path) {
   } else {
     file.not_held.push_back(fmt::format("no journal {} in the same folder", journal.filename().string()));
   }
-  std::set<std::pair<std::string, int>> names;
-  for (const Record& record : file.run.records) {
-    if (!names.emplace(record.name(), record.pass).second) {
-      throw ReadError(fmt::format("{} has {} twice", path.string(), record.name()));
-    }
-  }
+  check_each_once(file.run.records, path);
   file.conclusions = conclude(file.run);
   return file;
 }
 
 }  // namespace
+
+void check_each_once(const std::vector<Record>& records, const fs::path& path) {
+  std::set<std::pair<std::string, int>> names;
+  for (const Record& record : records) {
+    if (!names.emplace(record.name(), record.pass).second) {
+      throw ReadError(fmt::format("{} has {} twice", path.string(), record.name()));
+    }
+  }
+}
 
 std::string sha256_of(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

@@ -32,6 +32,9 @@ void write_run(const std::filesystem::path& folder, const Run& run, const Conclu
 /// Writes `path` and `path`.sha256, in the format that sha256sum --check reads. Throws WriteError.
 void write_with_checksum(const std::filesystem::path& path, const std::string& text);
 
+/// Throws ReadError, which names `path`, if a case has two records of one pass.
+void check_each_once(const std::vector<Record>& records, const std::filesystem::path& path);
+
 /// Reads a result file, or the result.json of a folder. Throws ReadError (one line) if the file cannot be read, has another
 /// schema version, differs from its checksum or its journal, or has a case twice.
 ResultFile read_result(const std::filesystem::path& file_or_folder);

@@ -352,6 +352,16 @@ def test_a_journal_that_was_damaged_later_replaces_nothing(small_run, tmp_path, 
     assert roofmark("recover", tmp_path).returncode == status
 
 
+def test_a_journal_that_has_a_record_twice_is_refused_before_anything_is_written(small_run, tmp_path):
+    lines = (small_run[2] / "result.jsonl").read_text().splitlines(keepends=True)
+    lines.insert(first(lines, "record"), lines[first(lines, "record")])
+    (tmp_path / "result.jsonl").write_text("".join(lines))
+    done = roofmark("recover", tmp_path)
+    assert_one_line(done, 2)
+    assert "result.jsonl has " in done.stderr and done.stderr.endswith(" twice\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["result.jsonl"]
+
+
 def test_a_result_beside_a_damaged_journal_is_read_in_another_folder_alone(small_run, tmp_path):
     damaged, other = tmp_path / "damaged", tmp_path / "other"
     shutil.copytree(small_run[2], damaged)
