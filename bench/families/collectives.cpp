@@ -192,11 +192,10 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
   if (has_root(*op) && asked.has("root")) point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
   point.in_place = asked.word_of("place", kPlaces, "out") == "in";
-  Point other_place = point;
-  other_place.in_place = !point.in_place;
-  if (const std::string why = list.lacks(point); !why.empty() && list.lacks(other_place).empty()) {
-    if (asked.has("place")) throw std::invalid_argument(why);
-    point = std::move(other_place);
+  if (!asked.has("place") && !list.lacks(point).empty()) {
+    Point other_place = point;
+    other_place.in_place = !point.in_place;
+    if (list.lacks(other_place).empty()) point = std::move(other_place);
   }
   if (asked.has("issue")) {
     asked.word_of("issue", kIssues, "");
