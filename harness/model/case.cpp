@@ -2,26 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/model/case.hpp"
 
-#include <cstddef>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace roofmark {
 
+namespace {
+
+/// Of a name, or what its absence from the name means; empty: neither.
+std::string stated_or_implied(const Case& c, const std::string& key) {
+  const std::string stated = value_of(c.shape, key);
+  return stated.empty() ? value_of(c.implied, key) : stated;
+}
+
+}  // namespace
+
 Comparison compare(const Case& numerator, const Case& denominator) {
-  const Shape &one = numerator.shape, &other = denominator.shape;
   bool alike = numerator.family == denominator.family && numerator.operation == denominator.operation &&
-               numerator.type == denominator.type && one.size() == other.size();
-  std::vector<std::size_t> differing;
-  for (std::size_t i = 0; alike && i < one.size(); ++i) {
-    alike = one[i].first == other[i].first;
-    if (one[i].second != other[i].second) differing.push_back(i);
+               numerator.type == denominator.type;
+  std::vector<Comparison> differing;
+  const auto see = [&](const std::string& key) {
+    const std::string one = stated_or_implied(numerator, key), other = stated_or_implied(denominator, key);
+    alike = alike && !one.empty() && !other.empty();
+    if (one != other) differing.push_back({one + " against " + other, key, numerator, denominator});
+  };
+  for (const auto& [key, value] : numerator.shape) see(key);
+  for (const auto& [key, value] : denominator.shape) {
+    if (value_of(numerator.shape, key).empty()) see(key);
   }
   if (!alike || differing.size() != 1) {
     throw std::invalid_argument(numerator.name() + " and " + denominator.name() + " do not differ in exactly one key");
   }
-  const std::size_t at = differing.front();
-  return {one[at].second + " against " + other[at].second, one[at].first, static_cast<const CaseName&>(numerator),
-          static_cast<const CaseName&>(denominator)};
+  return differing.front();
 }
 
 Comparison compare_rates(const Case& numerator, const Case& denominator) {

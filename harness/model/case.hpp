@@ -45,7 +45,7 @@ struct Case : CaseName {
   std::function<std::unique_ptr<Prepared>(const Setup&)> prepare;
 };
 
-/// Throws std::invalid_argument unless the two names differ in the value of exactly one key.
+/// Throws std::invalid_argument unless the two cases differ in the value of exactly one key, stated or implied.
 Comparison compare(const Case& numerator, const Case& denominator);
 /// The same of the rates, of the resource that the numerator demands first.
 Comparison compare_rates(const Case& numerator, const Case& denominator);

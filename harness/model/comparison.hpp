@@ -9,7 +9,7 @@
 namespace roofmark {
 
 /// How many times faster the numerator is: seconds(denominator) / seconds(numerator) x work_ratio, of two records of one run
-/// whose names differ in the value of one key.
+/// which differ in the value of one key; where a name lacks it, its absence means a value.
 struct Comparison {
   std::string name;       ///< the two values: "tuned against default"
   std::string key;        ///< "algo"

@@ -25,6 +25,19 @@ TEST(Compare, NamesTheKeyAndTheTwoValues) {
   EXPECT_EQ(comparison.denominator.name(), "gemm/bf16/m:64/impl:cublaslt/algo:tuned");
 }
 
+TEST(Compare, TakesWhatTheAbsenceOfAKeyMeans) {
+  Case plain = gemm_of("cublaslt", "tuned"), fused = plain, other = plain;
+  plain.implied = fused.implied = {{"out", "bf16"}, {"epilogue", "none"}};
+  fused.shape.insert(fused.shape.begin() + 1, {"epilogue", "bias"});
+  EXPECT_EQ(compare(plain, fused).name, "none against bias");
+  EXPECT_EQ(compare(fused, plain).name, "bias against none");
+  EXPECT_EQ(compare(fused, plain).key, "epilogue");
+  EXPECT_EQ(compare(fused, plain).numerator.name(), "gemm/bf16/m:64/epilogue:bias/impl:cublaslt/algo:tuned");
+  EXPECT_THROW(compare(other, fused), std::invalid_argument) << "nothing is implied";
+  fused.shape.insert(fused.shape.begin() + 1, {"out", "fp32"});
+  EXPECT_THROW(compare(plain, fused), std::invalid_argument) << "two keys";
+}
+
 TEST(Compare, RatesAreOfTheWorkOfEach) {
   Case small = gemm_of("own", "tuned"), large = gemm_of("own", "default");
   small.work.phases = {{{resource::dram, 10}, {resource::l2, 7}}};
