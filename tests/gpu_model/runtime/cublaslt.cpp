@@ -102,7 +102,7 @@ const char* mismatch(const Algorithm& algorithm, const Problem& problem, std::ui
                      std::size_t workspace_bytes) {
   if (algorithm.kind != Algorithm::number) return "no algorithm";
   if (algorithm.compute != problem.operation.compute || algorithm.type_a != problem.a.type ||
-      algorithm.type_d != problem.d.type) {
+      algorithm.type_d != problem.d.type || algorithm.epilogue != problem.operation.epilogue) {
     return "an algorithm of another problem";
   }
   if (alignment < algorithm.alignment) return "pointers less aligned than the preference promised";
@@ -205,6 +205,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cubla
       return set(operation->transpose_c, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
       return set(operation->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return set(operation->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return set(operation->bias_type, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+      return set(operation->bias_batch_stride, value, bytes);
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
       return set(operation->fast_accumulation, value, bytes);
     case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
@@ -301,6 +307,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     algorithm.compute = problem.operation.compute;
     algorithm.type_a = static_cast<std::uint16_t>(problem.a.type);
     algorithm.type_d = static_cast<std::uint16_t>(problem.d.type);
+    algorithm.epilogue = static_cast<std::uint16_t>(problem.operation.epilogue);
     cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
     result = {};
     std::memcpy(&result.algo, &algorithm, sizeof algorithm);
@@ -359,6 +366,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   const cudaDataType_t scale = problem.operation.scale;
   const Arrays arrays{a, b, c, d, read_scalar(scale, alpha), read_scalar(scale, beta)};
   if (!c && arrays.beta != 0) return invalid("no C, and beta is not 0");
+  if (has_bias(problem.operation) && !problem.operation.bias) return invalid("an epilogue with a bias, and no bias");
   std::uintptr_t bits = 256;
   for (const void* pointer : {a, b, c, static_cast<const void*>(d)}) bits |= reinterpret_cast<std::uintptr_t>(pointer);
   const std::uint32_t alignment = 1u << std::countr_zero(bits);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in cuBLASLt: matmul descriptors, the problems that it takes, and their products. It has column-major matrices, the
-// default epilogue and scalars in host memory. Its three algorithms give the same bits.
+// The stand-in cuBLASLt: matmul descriptors, the problems that it takes, and their products. It has column-major matrices,
+// biases, ReLU and GELU as epilogues, and scalars in host memory. Its three algorithms give the same bits.
 // GPUMODEL_BLAS_LIMIT and GPUMODEL_SLOW=cublaslt_matmul:factor act on the products.
 #pragma once
 #include <cublasLt.h>
@@ -19,6 +19,9 @@ struct Matmul {
   std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N, transpose_c = CUBLAS_OP_N;
   std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  std::int32_t bias_type = -1;  ///< -1: that of D
+  const void* bias = nullptr;
+  std::int64_t bias_batch_stride = 0;  ///< in elements
   std::int8_t fast_accumulation = 0;
   cublasLtMatmulMatrixScale_t scale_mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, scale_mode_b = scale_mode_a;
   const void *scales_a = nullptr, *scales_b = nullptr;
@@ -48,7 +51,7 @@ struct Algorithm {
   std::uint32_t alignment = 0;  ///< that every pointer must have, in bytes
   std::uint64_t workspace_bytes = 0;
   cublasComputeType_t compute{};
-  std::uint16_t type_a = 0, type_d = 0;
+  std::uint16_t type_a = 0, type_d = 0, epilogue = 0;
 };
 static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -59,12 +62,15 @@ Object* object(Handle handle) {
   return made && made->kind == Object::number ? made : nullptr;
 }
 
-/// D [m, n] = alpha op(A) [m, k] op(B) [k, n] + beta C [m, n], for each matrix of a batch.
+/// D [m, n] = epilogue(alpha op(A) [m, k] op(B) [k, n] + beta C [m, n]), for each matrix of a batch.
 struct Problem {
   Matmul operation;
   Matrix a, b, c, d;
   std::int64_t m() const { return static_cast<std::int64_t>(d.rows); }
   std::int64_t n() const { return static_cast<std::int64_t>(d.columns); }
+  cudaDataType_t bias_type() const {
+    return operation.bias_type < 0 ? d.type : static_cast<cudaDataType_t>(operation.bias_type);
+  }
   std::int64_t k() const { return static_cast<std::int64_t>(operation.transpose_a == CUBLAS_OP_N ? a.columns : a.rows); }
   double flops() const {
     return 2.0 * static_cast<double>(m()) * static_cast<double>(n()) * static_cast<double>(k()) * d.batches;
@@ -78,6 +84,7 @@ cublasStatus_t refuse(cublasStatus_t status, const char* why);
 /// that the device has no kernel for. `alignment` is the smallest of the pointers', in bytes.
 cublasStatus_t examine(const Problem& problem, std::uint32_t alignment);
 
+bool has_bias(const Matmul& operation);
 /// Bits of an element, 0 for a type that the model does not have.
 std::size_t element_bits(cudaDataType_t type);
 /// Elements along k that share a scale, 0 where each matrix has one scale.
@@ -94,7 +101,7 @@ struct Arrays {
 };
 /// Whether a matrix or its scales are not within one allocation of the device, where a kernel of the library would fault.
 bool leaves_memory(const Problem& problem, const Arrays& arrays);
-/// C is not read where beta is 0. Sums are in fp64 for fp64 and int8, in fp32 for all other types.
+/// C is not read where beta is 0. Sums and epilogues are in fp64 for fp64 and int8, in fp32 for all other types.
 void multiply(const Problem& problem, const Arrays& arrays);
 
 }  // namespace gpu_model::runtime::cublaslt

@@ -121,6 +121,29 @@ std::vector<float> read_scaled(const void* from, const void* scales, const Matri
   return values;
 }
 
+/// GELU is the approximation by tanh.
+template <class Sum>
+void apply_epilogue(const Problem& p, int batch, std::vector<Sum>& d) {
+  const Matmul& operation = p.operation;
+  if (operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return;
+  std::vector<Sum> bias(p.d.rows);
+  if (has_bias(operation)) {
+    with_element(p.bias_type(), [&]<class T>(T) {
+      const T* const first = static_cast<const T*>(operation.bias) + batch * operation.bias_batch_stride;
+      std::transform(first, first + bias.size(), bias.data(), value_of<Sum, T>);
+    });
+  }
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    const Sum x = d[i] + bias[i % bias.size()];
+    if (operation.epilogue & CUBLASLT_EPILOGUE_GELU) {
+      const Sum root = 0.7978845608028654, cubic = 0.044715;  // sqrt(2 / pi)
+      d[i] = x / 2 * (1 + std::tanh(root * (x + cubic * x * x * x)));
+    } else {
+      d[i] = operation.epilogue & CUBLASLT_EPILOGUE_RELU ? std::max(x, Sum{0}) : x;
+    }
+  }
+}
+
 template <class Sum>
 void write(const std::vector<Sum>& values, void* to, const Matrix& matrix) {
   with_element(matrix.type, [&]<class T>(T) {
@@ -163,6 +186,7 @@ void multiply_as(const Problem& p, const Arrays& arrays) {
       cblas_sgemm(column_major, transpose_a, transpose_b, m, n, k, static_cast<float>(arrays.alpha), a.data(), lda, b.data(),
                   ldb, static_cast<float>(arrays.beta), d.data(), m);
     }
+    apply_epilogue(p, batch, d);
     write(d, static_cast<char*>(arrays.d) + offset(p.d), p.d);
   }
 }

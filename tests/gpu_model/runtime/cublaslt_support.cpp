@@ -54,6 +54,19 @@ bool block_scaled_types_are_supported(const Problem& p) {
   return p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_16F || p.d.type == CUDA_R_32F;
 }
 
+/// The column of biases in these tables: like D, but of 16 bits, as C is, where D has 8, and bf16 where narrower operands than
+/// 16 bits give fp32. int8 has no epilogue.
+bool epilogue_is_supported(const Problem& p) {
+  const Matmul& operation = p.operation;
+  if (operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
+  const std::uint32_t known = CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_GELU;
+  const std::uint32_t both = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_GELU;
+  if ((operation.epilogue & ~known) || (operation.epilogue & both) == both || p.a.type == CUDA_R_8I) return false;
+  if (!has_bias(operation)) return true;
+  const bool widened = element_bits(p.a.type) <= 8 && p.d.type == CUDA_R_32F;
+  return p.bias_type() == (is_fp8(p.d.type) ? p.c.type : widened ? CUDA_R_16BF : p.d.type);
+}
+
 cublasComputeType_t without_pedantic(cublasComputeType_t compute) {
   switch (compute) {
     case CUBLAS_COMPUTE_16F_PEDANTIC:
@@ -150,6 +163,8 @@ cublasStatus_t refuse(cublasStatus_t status, const char* why) {
   return status;
 }
 
+bool has_bias(const Matmul& operation) { return (operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+
 std::size_t element_bits(cudaDataType_t type) {
   switch (type) {
     case CUDA_R_64F:
@@ -202,6 +217,11 @@ bool leaves_memory(const Problem& problem, const Arrays& arrays) {
     leaves = leaves || outside("scales", problem.operation.scales_a, scale_bytes(problem.m(), blocks)) ||
              outside("scales", problem.operation.scales_b, scale_bytes(problem.n(), blocks));
   }
+  if (has_bias(problem.operation)) {
+    const std::int64_t elements = (problem.d.batches - 1) * problem.operation.bias_batch_stride + problem.m();
+    const auto bytes = static_cast<std::size_t>(elements) * element_bits(problem.bias_type()) / 8;
+    leaves = leaves || outside("a bias", problem.operation.bias, bytes);
+  }
   return leaves;
 }
 
@@ -212,11 +232,11 @@ cublasStatus_t examine(const Problem& problem, std::uint32_t alignment) {
   for (const Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d}) {
     if (matrix->order != CUBLASLT_ORDER_COL) return unsupported("the model has column-major matrices only");
   }
-  if (operation.transpose_c != CUBLAS_OP_N || operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT ||
-      operation.pointer_mode != CUBLASLT_POINTER_MODE_HOST) {
-    return unsupported("the model has the default epilogue, scalars in host memory and C as it is stored only");
+  if (operation.transpose_c != CUBLAS_OP_N || operation.pointer_mode != CUBLASLT_POINTER_MODE_HOST) {
+    return unsupported("the model has scalars in host memory and C as it is stored only");
   }
   if (!types_are_supported(problem)) return unsupported("no row of the table of types has this combination");
+  if (!epilogue_is_supported(problem)) return unsupported("no such epilogue, or none for these types and this bias's type");
   const char* const unmet = unmet_need_of_8_bit_types(problem, alignment);
   return unmet ? unsupported(unmet) : CUBLAS_STATUS_SUCCESS;
 }

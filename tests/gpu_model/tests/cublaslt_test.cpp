@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -125,7 +126,8 @@ class CublasLt : public testing::Test {
 
   /// What the heuristic says; its first algorithm is in algorithm_.
   cublasStatus_t propose(const library::Operation& operation, const library::Matrix& a, const library::Matrix& b,
-                         const library::Matrix& d, std::size_t workspace = workspace_bytes, std::uint32_t alignment = 256) {
+                         const library::Matrix& c, const library::Matrix& d, std::size_t workspace = workspace_bytes,
+                         std::uint32_t alignment = 256) {
     cublasLtMatmulPreference_t preference = nullptr;
     EXPECT_EQ(cublasLtMatmulPreferenceCreate(&preference), CUBLAS_STATUS_SUCCESS);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -137,7 +139,7 @@ class CublasLt : public testing::Test {
       prefer(attribute, alignment);
     }
     cublasLtMatmulHeuristicResult_t results[8];
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation.get(), a.get(), b.get(), d.get(),
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation.get(), a.get(), b.get(), c.get(),
                                                                  d.get(), preference, 8, results, &found_);
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found_; ++i) {
       EXPECT_EQ(results[i].state, CUBLAS_STATUS_SUCCESS);
@@ -150,7 +152,8 @@ class CublasLt : public testing::Test {
   }
   cublasStatus_t propose(const Product& p, std::size_t workspace = workspace_bytes, std::uint32_t alignment = 256) {
     const auto operation = library::make_operation(p.types.compute, p.types.scale, p.transpose_a, p.transpose_b);
-    return propose(operation, layout(p.a()), layout(p.b()), layout(p.d()), workspace, alignment);
+    const auto d = layout(p.d());
+    return propose(operation, layout(p.a()), layout(p.b()), d, d, workspace, alignment);
   }
 
   /// Enqueues the product by the algorithm proposed last.
@@ -291,18 +294,123 @@ TEST_F(CublasLt, EightBitTypesNeedTheirMultiplesAndAlignments) {
   EXPECT_EQ(propose({.types = int8, .n = 31}, workspace_bytes, 4), CUBLAS_STATUS_SUCCESS);
 }
 
+/// A product whose epilogue has a bias of this type, 2 elements behind each one of a batch; of fp8 with its C in bf16.
+class WithEpilogue {
+ public:
+  WithEpilogue(const Product& p, std::uint32_t epilogue, DataType bias_type)
+      : operation(library::make_operation(p.types.compute, p.types.scale, p.transpose_a, p.transpose_b)),
+        a(layout(p.a())),
+        b(layout(p.b())),
+        c(layout({p.types.cd == DataType::fp8 ? DataType::bf16 : p.types.cd, p.m, p.n, 0, 0, p.batches})),
+        d(layout(p.d())),
+        stored_bias({bias_type, p.m, 1, 0, 2, p.batches}),
+        bias(stored_bias) {
+    bias.fill(7);
+    library::set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    library::set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, library::storage(bias_type));
+    library::set<const void*>(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data());
+    library::set(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, stored_bias.stride());
+  }
+  library::Operation operation;
+  library::Matrix a, b, c, d;
+  Stored stored_bias;
+  Array bias;
+};
+
+constexpr std::uint32_t epilogues[] = {CUBLASLT_EPILOGUE_DEFAULT,   CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU,
+                                       CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS};
+
+TEST_F(CublasLt, AppliesEveryEpilogueBeforeItRounds) {
+  struct WithBias {
+    DataType ab, cd, bias;
+  };
+  for (const WithBias& types : {WithBias{DataType::fp32, DataType::fp32, DataType::fp32},
+                                {DataType::bf16, DataType::bf16, DataType::bf16},
+                                {DataType::bf16, DataType::fp32, DataType::fp32},
+                                {DataType::fp8, DataType::bf16, DataType::bf16},
+                                {DataType::fp8, DataType::fp16, DataType::fp16},
+                                {DataType::fp8, DataType::fp32, DataType::bf16},
+                                {DataType::fp8, DataType::fp8, DataType::bf16}}) {
+    for (const std::uint32_t epilogue : epilogues) {
+      SCOPED_TRACE(testing::Message() << name(types.ab) << " -> " << name(types.cd) << ", epilogue " << epilogue);
+      const Product p{.types = {types.ab, types.cd, CUBLAS_COMPUTE_32F, CUDA_R_32F}, .m = 32, .n = 16, .k = 16, .batches = 2};
+      WithEpilogue with(p, epilogue, types.bias);
+      Array a(p.a()), b(p.b()), d(p.d());
+      a.fill(1);
+      b.fill(2);
+      ASSERT_EQ(propose(with.operation, with.a, with.b, with.c, with.d), CUBLAS_STATUS_SUCCESS);
+      const float alpha = 0.5, zero = 0;
+      ASSERT_EQ(
+          cublasLtMatmul(handle_.get(), with.operation.get(), &alpha, a.data(), with.a.get(), b.data(), with.b.get(), &zero,
+                         nullptr, with.c.get(), d.data(), with.d.get(), &algorithm_, workspace_, workspace_bytes, stream_),
+          CUBLAS_STATUS_SUCCESS);
+      ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+      const std::vector<double> of_a = a.values(), of_b = b.values(), of_bias = with.bias.values(), got = d.values();
+      for (int batch = 0; batch < p.batches; ++batch) {
+        for (std::int64_t row = 0; row < p.m; ++row) {
+          for (std::int64_t column = 0; column < p.n; ++column) {
+            double x = 0;
+            for (std::int64_t i = 0; i < p.k; ++i) {
+              x += alpha * of_a[p.a().index(batch, i, row)] * of_b[p.b().index(batch, i, column)];
+            }
+            if (epilogue & CUBLASLT_EPILOGUE_BIAS) x += of_bias[with.stored_bias.index(batch, row, 0)];
+            if (epilogue & CUBLASLT_EPILOGUE_RELU) x = std::max(x, 0.0);
+            if (epilogue & CUBLASLT_EPILOGUE_GELU) x *= 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+            ASSERT_NEAR(got[p.d().index(batch, row, column)], x,
+                        std::max(std::fabs(x), 0x1p-6) * unit_roundoff(types.cd) + 1e-6)
+                << batch << ": " << row << ", " << column;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CublasLt, RefusesEpiloguesThatItsTablesLack) {
+  const auto proposed = [&](const Types& types, std::uint32_t epilogue, DataType bias_type) {
+    const Product p{.types = types};
+    WithEpilogue with(p, epilogue, bias_type);
+    return propose(with.operation, with.a, with.b, with.c, with.d);
+  };
+  const Types wide{DataType::bf16, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+  const Types fp8_to_fp32{DataType::fp8, DataType::fp32, CUBLAS_COMPUTE_32F, CUDA_R_32F};
+  EXPECT_EQ(proposed(int8, CUBLASLT_EPILOGUE_RELU, DataType::int32), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(fp32, CUBLASLT_EPILOGUE_RELU_AUX, DataType::fp32), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(fp32, CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_GELU, DataType::fp32), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(wide, CUBLASLT_EPILOGUE_BIAS, DataType::bf16), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(fp8, CUBLASLT_EPILOGUE_BIAS, DataType::fp32), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(fp8_to_fp32, CUBLASLT_EPILOGUE_BIAS, DataType::fp32), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(proposed(fp8_to_fp32, CUBLASLT_EPILOGUE_BIAS, DataType::bf16), CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_F(CublasLt, AnEpilogueWithABiasNeedsIt) {
+  const Product p;
+  WithEpilogue with(p, CUBLASLT_EPILOGUE_BIAS, DataType::fp32);
+  Array a(p.a()), b(p.b()), d(p.d());
+  ASSERT_EQ(propose(with.operation, with.a, with.b, with.c, with.d), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply(p, a.data(), b.data(), d.data(), d.data()), CUBLAS_STATUS_INVALID_VALUE) << "another epilogue";
+  library::set<const void*>(with.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr);
+  const float one = 1, zero = 0;
+  EXPECT_EQ(cublasLtMatmul(handle_.get(), with.operation.get(), &one, a.data(), with.a.get(), b.data(), with.b.get(), &zero,
+                           d.data(), with.c.get(), d.data(), with.d.get(), &algorithm_, workspace_, workspace_bytes, stream_),
+            CUBLAS_STATUS_INVALID_VALUE);
+}
+
 TEST_F(CublasLt, RefusesShapesThatDoNotFit) {
   const auto operation = library::make_operation(CUBLAS_COMPUTE_32F, CUDA_R_32F, false, false);
   const auto of = [](std::int64_t rows, std::int64_t columns, std::int64_t pitch, int batches = 1) {
     return library::make_matrix(DataType::fp32, rows, columns, pitch, batches, rows * columns);
   };
-  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(propose(operation, of(4, 6, 4), of(7, 5, 7), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "k";
-  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(5, 5, 5)), CUBLAS_STATUS_INVALID_VALUE) << "m";
-  EXPECT_EQ(propose(operation, of(4, 6, 4), of(6, 5, 6), of(4, 6, 4)), CUBLAS_STATUS_INVALID_VALUE) << "n";
-  EXPECT_EQ(propose(operation, of(4, 6, 3), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "leading dimension";
-  EXPECT_EQ(propose(operation, of(4, 0, 4), of(0, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "empty";
-  EXPECT_EQ(propose(operation, of(4, 6, 4, 2), of(6, 5, 6, 2), of(4, 5, 4, 3)), CUBLAS_STATUS_INVALID_VALUE) << "batches";
+  const auto proposed = [&](const library::Matrix& a, const library::Matrix& b, const library::Matrix& d) {
+    return propose(operation, a, b, d, d);
+  };
+  EXPECT_EQ(proposed(of(4, 6, 4), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(proposed(of(4, 6, 4), of(7, 5, 7), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "k";
+  EXPECT_EQ(proposed(of(4, 6, 4), of(6, 5, 6), of(5, 5, 5)), CUBLAS_STATUS_INVALID_VALUE) << "m";
+  EXPECT_EQ(proposed(of(4, 6, 4), of(6, 5, 6), of(4, 6, 4)), CUBLAS_STATUS_INVALID_VALUE) << "n";
+  EXPECT_EQ(proposed(of(4, 6, 3), of(6, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "leading dimension";
+  EXPECT_EQ(proposed(of(4, 0, 4), of(0, 5, 6), of(4, 5, 4)), CUBLAS_STATUS_INVALID_VALUE) << "empty";
+  EXPECT_EQ(proposed(of(4, 6, 4, 2), of(6, 5, 6, 2), of(4, 5, 4, 3)), CUBLAS_STATUS_INVALID_VALUE) << "batches";
 }
 
 TEST_F(CublasLt, KeepsToTheWorkspaceOfThePreference) {
@@ -484,7 +592,7 @@ TEST_F(CublasLtProcess, ComputeCapability100MultipliesBlockScaledMatrices) {
       const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
       library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
       const auto layout_a = layout(product.a()), layout_b = layout(product.b()), layout_d = layout(product.d());
-      ASSERT_EQ(propose(operation, layout_a, layout_b, layout_d), CUBLAS_STATUS_SUCCESS);
+      ASSERT_EQ(propose(operation, layout_a, layout_b, layout_d, layout_d), CUBLAS_STATUS_SUCCESS);
       Array d(product.d());
       const float one = 1, zero = 0;
       ASSERT_EQ(
@@ -505,7 +613,7 @@ TEST_F(CublasLtProcess, ComputeCapability100MultipliesBlockScaledMatrices) {
         }
       }
       const auto gap = layout({type, k, m, 32});
-      EXPECT_EQ(propose(operation, gap, layout_b, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
+      EXPECT_EQ(propose(operation, gap, layout_b, layout_d, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
     }
   });
 }
@@ -516,7 +624,8 @@ TEST_F(CublasLtProcess, ComputeCapability90HasNoBlockScaling) {
     const ScaledOnes a({DataType::nvfp4, product.m, product.k}), b({DataType::nvfp4, product.n, product.k});
     const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
     library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
-    EXPECT_EQ(propose(operation, layout(product.a()), layout(product.b()), layout(product.d())), CUBLAS_STATUS_NOT_SUPPORTED);
+    const auto layout_d = layout(product.d());
+    EXPECT_EQ(propose(operation, layout(product.a()), layout(product.b()), layout_d, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
   });
 }
 
