@@ -37,29 +37,62 @@ inline GemmLayout parse_gemm_layout(std::string_view text) {
   throw std::invalid_argument("unknown layout '" + std::string(text) + "' (known: " + known + ")");
 }
 
-/// D [m, n] = A [m, k] x B [k, n]; D is column-major, and no matrix is padded. `type` is that of A and B. Of a block-scaled
-/// type the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent products of one shape
-/// by one call; their A lie one after the other, as do their B and D. No batch of a block-scaled type.
-struct GemmProblem {
-  std::int64_t m = 0, n = 0, k = 0;
-  DataType type = DataType::fp32;
-  GemmLayout layout = GemmLayout::tn;
-  std::int64_t batch = 1;
+/// What the product's kernel does to an element of alpha A x B before it rounds it to D's type: it adds the bias of the row,
+/// then takes max(x, 0), or gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+enum class GemmEpilogue : std::uint8_t { none, bias, relu, gelu, bias_relu, bias_gelu };
 
-  /// Elements of one matrix.
-  constexpr std::int64_t a_count() const { return m * k; }
-  constexpr std::int64_t b_count() const { return k * n; }
-  constexpr std::int64_t d_count() const { return m * n; }
-};
+inline constexpr GemmEpilogue kGemmEpilogues[] = {GemmEpilogue::none, GemmEpilogue::bias,      GemmEpilogue::relu,
+                                                  GemmEpilogue::gelu, GemmEpilogue::bias_relu, GemmEpilogue::bias_gelu};
 
-/// The type of D: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32 (unrounded), every other type
-/// itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8: with the tensor cores' fast
-/// accumulation).
+constexpr std::string_view name(GemmEpilogue epilogue) {
+  constexpr std::string_view names[] = {"none", "bias", "relu", "gelu", "bias_relu", "bias_gelu"};
+  return names[static_cast<int>(epilogue)];
+}
+constexpr bool has_bias(GemmEpilogue epilogue) {
+  return epilogue == GemmEpilogue::bias || epilogue == GemmEpilogue::bias_relu || epilogue == GemmEpilogue::bias_gelu;
+}
+constexpr bool has_relu(GemmEpilogue epilogue) { return epilogue == GemmEpilogue::relu || epilogue == GemmEpilogue::bias_relu; }
+constexpr bool has_gelu(GemmEpilogue epilogue) { return epilogue == GemmEpilogue::gelu || epilogue == GemmEpilogue::bias_gelu; }
+
+/// The type of D where nothing else is asked for: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32
+/// (unrounded), every other type itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8:
+/// with the tensor cores' fast accumulation).
 constexpr DataType gemm_output_type(DataType type) {
   if (type == DataType::fp8 || is_block_scaled(type)) return DataType::bf16;
   if (type == DataType::int8) return DataType::int32;
   return type == DataType::tf32 ? DataType::fp32 : type;
 }
+
+/// D [m, n] = epilogue(alpha A [m, k] x B [k, n]); D is column-major, and no matrix is padded. `type` is that of A and B. Of a
+/// block-scaled type the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent products
+/// of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of a block-scaled type.
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  DataType type = DataType::fp32;
+  GemmLayout layout = GemmLayout::tn;
+  std::int64_t batch = 1;
+  DataType output = gemm_output_type(type);
+  GemmEpilogue epilogue = GemmEpilogue::none;
+  double alpha = 1;  ///< a power of two
+
+  /// Elements of one matrix.
+  constexpr std::int64_t a_count() const { return m * k; }
+  constexpr std::int64_t b_count() const { return k * n; }
+  constexpr std::int64_t d_count() const { return m * n; }
+  constexpr std::int64_t bias_count() const { return has_bias(epilogue) ? m : 0; }
+  /// As cuBLASLt has it: like D, but bf16 where D is fp8, and where narrower operands than 16 bits give fp32.
+  constexpr DataType bias_type() const {
+    const bool narrow = type == DataType::fp8 || is_block_scaled(type);
+    return output == DataType::fp8 || (narrow && output == DataType::fp32) ? DataType::bf16 : output;
+  }
+};
+
+/// What a product reads. The bias, m elements, is null where the epilogue has none.
+struct GemmOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* bias = nullptr;
+};
 
 /// A library's algorithms for one problem. Owns its handle and descriptors, but no device memory.
 class GemmPlan {
@@ -71,9 +104,9 @@ class GemmPlan {
   /// Roundings of a partial sum to D's type on the way to one element: 1, or more if the algorithm splits k and adds the parts
   /// in that type.
   virtual int output_roundings(int algorithm) const = 0;
-  /// Enqueues D = A x B by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
+  /// Enqueues the product by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
   /// workspace_bytes, and executions that share it follow one another. Throws DeviceError.
-  virtual void launch(int algorithm, const void* a, const void* b, void* d, void* workspace, Stream stream) const = 0;
+  virtual void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const = 0;
 };
 
 struct GemmKernels {
@@ -85,7 +118,7 @@ struct GemmKernels {
   std::string (*version)();
   /// A plan with at most `most` algorithms; a library may want to know where some operands lie, and does not read them. Throws
   /// Unsupported, with the library's reason, for a problem without a kernel.
-  std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most, const void* a, const void* b);
+  std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most, const GemmOperands& operands);
 };
 
 namespace cuda {

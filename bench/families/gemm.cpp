@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "bench/families/ceiling_probes.hpp"
@@ -20,7 +21,10 @@
 namespace roofmark::gemm {
 namespace {
 
-constexpr const char* kBatch = "batch";
+constexpr const char *kBatch = "batch", *kOut = "out", *kEpilogue = "epilogue";
+/// Those that D may have.
+constexpr DataType kOutputTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32,
+                                     DataType::fp8,  DataType::fp64, DataType::int32};
 /// Its products are checked one by one.
 constexpr std::int64_t kMostBatch = 1 << 16;
 
@@ -53,6 +57,22 @@ int first_capability(DataType type) {
   }
 }
 
+/// Whether the tables of cublasLtMatmul() have D in that type, of an operation as the plan has it.
+bool has_output(DataType type, DataType output) {
+  if (output == gemm_output_type(type)) return true;
+  const bool is_narrow = type == DataType::fp8 || is_block_scaled(type);
+  switch (output) {
+    case DataType::fp32:
+      return is_narrow || type == DataType::fp16 || type == DataType::bf16;
+    case DataType::fp16:
+      return is_narrow;
+    case DataType::fp8:
+      return type == DataType::fp8;
+    default:
+      return false;
+  }
+}
+
 /// Why the device cannot run the product; empty if it can.
 std::string reason_against(const Listing& listing, const GemmKernels* kernels, const GemmProblem& problem, bool tuned) {
   const DeviceInfo& device = listing.device;
@@ -61,12 +81,18 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
   if (device.backend == Backend::cpu) {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
     if (tuned) return "the BLAS has no choice of algorithms";
+    if (problem.epilogue != GemmEpilogue::none) return "the BLAS has no epilogue";
+    if (problem.output != problem.type) return "the BLAS gives D the type of A and B";
   } else {
     if (!has_tensor_cores(device, problem.type)) {
       const int first = first_capability(problem.type);
       return fmt::format("{} needs compute capability {}.{}, the device has {}.{}", name(problem.type), first / 10, first % 10,
                          device.compute_capability / 10, device.compute_capability % 10);
     }
+    if (!has_output(problem.type, problem.output)) {
+      return fmt::format("cuBLASLt has no product of {} with D in {}", name(problem.type), name(problem.output));
+    }
+    if (problem.type == DataType::int8 && problem.epilogue != GemmEpilogue::none) return "cuBLASLt has no epilogue for int8";
     if (problem.type == DataType::fp8) {
       // "To use FP8 kernels" in the cuBLASLt documentation; n is no leading dimension of tn.
       if (problem.layout != GemmLayout::tn && device.compute_capability < 100) {
@@ -103,10 +129,17 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
                  {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
                  {"layout", std::string(name(problem.layout))},
                  {"algo", algo}};
+  // What a name without them means needs no word.
+  const Shape implied = {{kOut, std::string(name(gemm_output_type(problem.type)))},
+                         {kEpilogue, std::string(name(GemmEpilogue::none))}};
+  const Shape asked = {{kOut, std::string(name(problem.output))}, {kEpilogue, std::string(name(problem.epilogue))}};
+  std::copy_if(asked.begin(), asked.end(), std::inserter(shape, shape.begin() + 3),
+               [&](const auto& entry) { return value_of(implied, entry.first) != entry.second; });
   if (problem.batch > 1) shape.insert(shape.begin(), {kBatch, std::to_string(problem.batch)});
   Case made =
       memory_case(device, "gemm", "", problem.type, std::move(shape), listing.cache.value_or(Cache::cold), layout_of(problem));
-  made.shared_bytes = kernels ? kernels->workspace_bytes : 0;
+  made.implied = implied;
+  made.shared_bytes = kernels ? shared_bytes(problem, *kernels) : 0;
   demand_first(made, {{pipe(device, problem.type), flops(problem)}});
   made.unsupported = reason_against(listing, kernels, problem, tuned);
   if (made.unsupported.empty()) {
@@ -127,6 +160,16 @@ Group with_default(const CaseList& list, const GemmProblem& problem, const std::
   if (!list.on_gpu()) return {{tuned}, {}};
   const Case first = make_case(list.listing(), problem, "default", what);
   return {{first, tuned}, {compare(tuned, first)}};
+}
+
+/// With alpha near 1 / sqrt(k), so that sums of N(0, 1) are about 1, as activations are: there they are neither all linear nor
+/// beyond the range of fp8. Alpha is a power of two, which rounds nothing.
+GemmProblem with_output(GemmProblem problem, DataType output, GemmEpilogue epilogue) {
+  problem.output = output;
+  problem.epilogue = epilogue;
+  if (epilogue == GemmEpilogue::none && output != DataType::fp8) return problem;
+  while (problem.alpha * problem.alpha * static_cast<double>(problem.k) > 2) problem.alpha /= 2;
+  return problem;
 }
 
 GemmProblem square(DataType type, std::int64_t size, std::int64_t batch = 1) {
@@ -264,6 +307,13 @@ void list_smoke(CaseList& list) {
   }
 }
 
+/// Every epilogue, and every type of D that the library has.
+void add_outputs(CaseList& list, const GemmProblem& plain) {
+  for (DataType output : kOutputTypes) {
+    for (GemmEpilogue epilogue : kGemmEpilogues) list.add(best(list, with_output(plain, output, epilogue)));
+  }
+}
+
 // Sizes of one, primes, multiples of 16 and 32 for the types that need them, scales of several tiles; every layout.
 void list_contract(CaseList& list) {
   struct Sizes {
@@ -276,6 +326,8 @@ void list_contract(CaseList& list) {
       }
       for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 32}}) list.add(best(list, {m, n, k, type, layout, 3}));
     }
+    for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 160}}) add_outputs(list, {m, n, k, type, GemmLayout::tn});
+    add_outputs(list, {48, 16, 32, type, GemmLayout::nt, 2});
   }
 }
 
@@ -302,12 +354,14 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   constexpr std::int64_t kMost = std::int64_t{1} << 22;
   const DataType type = asked.operand_type();
-  const GemmProblem problem = {asked.number("m", 1, kMost),
-                               asked.number("n", 1, kMost),
-                               asked.number("k", 1, ProductCheck::most_terms(type)),
-                               type,
-                               asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
-                               asked.number_or(kBatch, 1, kMostBatch)};
+  const GemmProblem plain = {asked.number("m", 1, kMost),
+                             asked.number("n", 1, kMost),
+                             asked.number("k", 1, ProductCheck::most_terms(type)),
+                             type,
+                             asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
+                             asked.number_or(kBatch, 1, kMostBatch)};
+  const GemmProblem problem = with_output(plain, asked.one_of(kOut, kOutputTypes, plain.output),
+                                          asked.one_of(kEpilogue, kGemmEpilogues, GemmEpilogue::none));
   Case made = make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"));
   // A sweep over batches may begin with one product.
   if (problem.batch == 1 && asked.has(kBatch)) made.shape.insert(made.shape.begin(), {kBatch, "1"});

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "bench/support/epilogue_check.hpp"
 #include "bench/support/product_check.hpp"
 #include "kernels/base/check.hpp"
 
@@ -16,7 +17,10 @@ namespace roofmark::gemm {
 namespace {
 
 constexpr int kMostAlgorithms = 8;
-constexpr std::size_t kA = 0, kB = 1, kD = 2;
+constexpr std::size_t kA = 0, kB = 1, kD = 2, kBias = 3;
+
+/// Where checksums of D say too little, or nothing.
+bool is_checked_by_element(const GemmProblem& p) { return p.epilogue != GemmEpilogue::none || p.output == DataType::fp8; }
 
 /// Every slot holds the same bits, so every slot must give the same output bits.
 class PreparedGemm final : public Prepared {
@@ -27,19 +31,24 @@ class PreparedGemm final : public Prepared {
         kernels_(kernels),
         what_(std::move(what)),
         slots_(setup, layout_of(problem)),
-        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, slots_.at(0, kA), slots_.at(0, kB))) {
+        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, operands(0))) {
     if (kernels_.workspace_bytes > 0) workspace_ = device_.allocate(kernels_.workspace_bytes);
     if (tuned) {
       tune(setup);
       slots_.poison();
     }
     const Fill a{setup.data, setup.seed, kA}, b{setup.data, setup.seed, kB};
-    check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
+    if (is_checked_by_element(problem)) {
+      epilogue_check_.emplace(device_, problem, a, b, kernels, *plan_, algorithm_, operands(0), workspace_.get());
+    } else {
+      check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
+    }
   }
 
   void launch(Stream stream, int slot) override { run(algorithm_, stream, slot); }
 
   Verification verify(int slot) override {
+    if (epilogue_check_) return epilogue_check_->verify(operands(slot), slots_.at(slot, kD));
     return check_->verify(device_, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD));
   }
 
@@ -59,8 +68,10 @@ class PreparedGemm final : public Prepared {
   }
 
  private:
+  GemmOperands operands(int slot) const { return {slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kBias)}; }
+
   void run(int algorithm, Stream stream, int slot) const {
-    plan_->launch(algorithm, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD), workspace_.get(), stream);
+    plan_->launch(algorithm, operands(slot), slots_.at(slot, kD), workspace_.get(), stream);
   }
 
   void tune(const Setup& setup) {
@@ -91,13 +102,19 @@ class PreparedGemm final : public Prepared {
   int algorithm_ = 0;
   std::string tuning_;
   std::optional<ProductCheck> check_;
+  std::optional<EpilogueCheck> epilogue_check_;
 };
 
 }  // namespace
 
 SlotLayout layout_of(const GemmProblem& p) {
   return SlotLayout({SlotArray::matrix(p.type, p.batch * p.m, p.k, kA), SlotArray::matrix(p.type, p.batch * p.n, p.k, kB),
-                     SlotArray::output(gemm_output_type(p.type), static_cast<std::size_t>(p.batch * p.d_count()))});
+                     SlotArray::output(p.output, static_cast<std::size_t>(p.batch * p.d_count())),
+                     SlotArray::input(p.bias_type(), static_cast<std::size_t>(p.batch * p.bias_count()), kBias)});
+}
+
+std::size_t shared_bytes(const GemmProblem& problem, const GemmKernels& kernels) {
+  return kernels.workspace_bytes + (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0);
 }
 
 std::unique_ptr<Prepared> prepare(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned,

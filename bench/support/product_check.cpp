@@ -10,6 +10,7 @@
 
 #include "bench/support/rounding.hpp"
 #include "harness/device/block_scaled_data.hpp"
+#include "harness/device/elementwise_error.hpp"
 #include "harness/device/random.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
@@ -28,17 +29,6 @@ constexpr double kFalseAlarms = 1e-9;
 constexpr std::size_t kAlike = 512;
 /// The median of |x| for x from N(0, 1).
 constexpr double kNormalMedian = 0.6745;
-
-double smallest_normal(DataType type) {
-  switch (type) {
-    case DataType::fp64:
-      return 0x1p-1022;
-    case DataType::fp16:
-      return 0x1p-14;
-    default:
-      return is_integer(type) ? 0 : 0x1p-126;
-  }
-}
 
 std::int64_t block_columns(const GemmProblem& p) {
   return p.k > kLongSum ? kLeastBlock : std::clamp((p.n + kBlocks - 1) / kBlocks, kLeastBlock, kGreatestBlock);
@@ -95,8 +85,7 @@ std::int64_t ProductCheck::most_terms(DataType type) {
   }
 }
 
-ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings)
-    : problem_(problem), a_(a), b_(b), output_(gemm_output_type(problem.type)) {
+ProductRoundings product_roundings(const GemmProblem& problem, int output_roundings) {
   const auto k = static_cast<double>(problem.k);
   double unit = 0, count = 0, bias = 0;
   switch (problem.type) {
@@ -121,12 +110,24 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
       break;
     case DataType::int8:
     case DataType::int32:
-      return;
+      return {};
   }
-  const double u64 = unit_roundoff(DataType::fp64), u = unit_roundoff(output_);
-  roundings_.bias = unit * bias;
-  roundings_.chance = std::sqrt(unit * unit * count + u64 * u64 * 2 * k + u * u * (output_roundings - 1));
+  const double u64 = unit_roundoff(DataType::fp64), u = unit_roundoff(problem.output);
+  return {unit * bias, std::sqrt(unit * unit * count + u64 * u64 * 2 * k + u * u * (output_roundings - 1))};
 }
+
+// Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
+double certain_deviations(double comparisons) { return std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms)); }
+
+MatrixView view_of_a(const GemmProblem& p, const void* a) {
+  return {a, p.type, p.m, p.k, transposes_a(p.layout) ? p.k : 1, transposes_a(p.layout) ? 1 : p.m};
+}
+MatrixView view_of_b(const GemmProblem& p, const void* b) {
+  return {b, p.type, p.k, p.n, transposes_b(p.layout) ? p.n : 1, transposes_b(p.layout) ? 1 : p.k};
+}
+
+ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings)
+    : problem_(problem), a_(a), b_(b), output_(problem.output), roundings_(product_roundings(problem, output_roundings)) {}
 
 void ProductCheck::reference(const Device& device) {
   const std::vector<std::int64_t> products = picked(problem_.batch, kSampledProducts, a_.seed + 2);
@@ -135,29 +136,30 @@ void ProductCheck::reference(const Device& device) {
 }
 
 void ProductCheck::reference(const Device& device, std::int64_t product, std::int64_t elements) {
-  const auto& [m, n, k, type, layout, batch] = problem_;
+  const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
   const std::int64_t some = std::min<std::int64_t>(n, 8);
   const auto at = static_cast<std::uint64_t>(product);
   const std::vector<std::int64_t> rows = picked(m, (elements + some - 1) / some, a_.seed + at);
   const auto count = static_cast<std::int64_t>(rows.size());
   const std::vector<std::int64_t> columns = picked(n, (elements + count - 1) / count, b_.seed + at + 1);
 
-  const auto line = [k = k, type = type](const Fill& fill, std::int64_t first, std::int64_t stride) {
-    return generated(type, fill, first, stride, k);
+  const auto line = [&](const Fill& fill, std::int64_t first, std::int64_t stride) {
+    return generated(problem_.type, fill, first, stride, k);
   };
   const std::int64_t first_of_a = product * problem_.a_count(), first_of_b = product * problem_.b_count();
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
     device.progressed();
-    right.push_back(transposes_b(layout) ? line(b_, first_of_b + column, n) : line(b_, first_of_b + column * k, 1));
+    right.push_back(transposes_b(problem_.layout) ? line(b_, first_of_b + column, n) : line(b_, first_of_b + column * k, 1));
   }
   for (std::int64_t row : rows) {
     device.progressed();
-    const std::vector<double> left = transposes_a(layout) ? line(a_, first_of_a + row * k, 1) : line(a_, first_of_a + row, m);
+    const std::vector<double> left =
+        transposes_a(problem_.layout) ? line(a_, first_of_a + row * k, 1) : line(a_, first_of_a + row, m);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Element element{product, row, columns[c], 0, 0, 0};
       for (std::size_t l = 0; l < left.size(); ++l) {
-        const double term = left[l] * right[c][l];
+        const double term = problem_.alpha * left[l] * right[c][l];
         element.value += term;
         element.absolute_sum += std::fabs(term);
         element.norm += term * term;
@@ -180,7 +182,7 @@ ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, 
     device.to_host(&stored, static_cast<const std::byte*>(d) + index * size, size);
     const double error = std::fabs(load_as_double(output_, &stored, 0) - element.value);
     const double rounded = u * std::max(std::fabs(element.value), smallest_normal(output_));
-    worst.see(error, rounded + (roundings_.bias + z * roundings_.chance) * (1 + z) * element.norm);
+    worst.see(error, rounded + roundings_.error(z, element.norm));
     units.see(error, (u > 0 ? u : 1) * element.absolute_sum);
   }
   in_units_of_u = units.of_allowed;
@@ -218,13 +220,11 @@ struct ProductCheck::Scratch {
 
 void ProductCheck::sum(Device& device, const void* a, const void* b, const void* d, double z, const Scratch& scratch,
                        Sums& sums) const {
-  const auto& [m, n, k, type, layout, batch] = problem_;
-  const MatrixView view_a{a, type, m, k, transposes_a(layout) ? k : 1, transposes_a(layout) ? 1 : m};
-  const MatrixView view_b{b, type, k, n, transposes_b(layout) ? n : 1, transposes_b(layout) ? 1 : k};
-  const MatrixView view_d{d, output_, m, n, 1, m};
+  const MatrixView view_a = view_of_a(problem_, a), view_b = view_of_b(problem_, b);
+  const MatrixView view_d{d, output_, problem_.m, problem_.n, 1, problem_.m};
 
   const std::uint64_t signs = random_bits(a_.seed, calls_, 0);
-  device.signed_block_sums(view_a, k, signs, scratch.d_sums.get(), scratch.a_squares.get());
+  device.signed_block_sums(view_a, problem_.k, signs, scratch.d_sums.get(), scratch.a_squares.get());
   device.progressed();
   device.signed_block_sums(view_b, scratch.block, signs, scratch.b_sums.get(), scratch.b_squares.get());
   device.progressed();
@@ -244,10 +244,11 @@ void ProductCheck::sum(Device& device, const void* a, const void* b, const void*
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const std::size_t row = i / greatest.size(), block = i % greatest.size();
-    const auto width = static_cast<double>(std::min(scratch.block, n - static_cast<std::int64_t>(block) * scratch.block));
-    const double norm = std::sqrt(greatest[block] * row_norms[row] / width);
+    const auto width =
+        static_cast<double>(std::min(scratch.block, problem_.n - static_cast<std::int64_t>(block) * scratch.block));
+    const double norm = problem_.alpha * std::sqrt(greatest[block] * row_norms[row] / width);
     const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
-    sums.errors.push_back(std::fabs(got[i] - right[i]));
+    sums.errors.push_back(std::fabs(got[i] - problem_.alpha * right[i]));
     sums.norms.push_back(std::sqrt(width) * norm);
     sums.allowed.push_back(z * (rounded + (roundings_.bias + roundings_.chance) * (std::sqrt(width) + z) * norm));
     sums.square_sum += squares[i];
@@ -288,8 +289,7 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
   const std::int64_t block = block_columns(problem_), blocks = (problem_.n + block - 1) / block;
   const std::int64_t rows = problem_.batch * problem_.m;
   const double comparisons = static_cast<double>(rows) * static_cast<double>(blocks) + 2 * kSampledElements;
-  // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
-  const double z = std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms));
+  const double z = certain_deviations(comparisons);
   double in_units_of_u = 0, certain = 0;
   const Worst elements = check_elements(device, d, z, in_units_of_u);
   const Worst sums = check_sums(device, a, b, d, z, certain);

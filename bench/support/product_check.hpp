@@ -11,20 +11,39 @@
 
 namespace roofmark {
 
-/// Whether D = A x B is right, for operands that Device::fill made. Two ways, and both must hold:
+/// Sums of roundings of one element, relative to T (below): those that add up and those that add like chance.
+struct ProductRoundings {
+  double bias = 0;
+  double chance = 0;
+
+  /// What the sum may be off, z as below.
+  double error(double z, double norm) const { return (bias + z * chance) * (1 + z) * norm; }
+};
+/// D is rounded `output_roundings` times (GemmPlan).
+ProductRoundings product_roundings(const GemmProblem& problem, int output_roundings);
+
+/// z such that no right result of so many comparisons fails, but for a chance of 1e-9.
+double certain_deviations(double comparisons);
+
+/// A [m, k] and B [k, n] of one product of a batch, as they lie in memory.
+MatrixView view_of_a(const GemmProblem& problem, const void* a);
+MatrixView view_of_b(const GemmProblem& problem, const void* b);
+
+/// Whether D = alpha A x B is right, without an epilogue, for operands that Device::fill made. Two ways, and both must hold:
 ///
 /// - At least 64 elements (all where there are fewer; the corners, further ones of the outer rows and columns, and of random
 ///   rows and columns; of a batch those of up to eight products, the first, the last and random ones) against float64 dot
 ///   products that the host computes from the generator of the data alone.
-/// - All elements of all products, on the device: D x against A (B x) in float64, where x is of random signs over a block of
-/// columns and
+/// - All elements of all products, on the device: D x against alpha A (B x) in float64, where x is of random signs over a block
+/// of columns and
 ///   0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew. Blocks have 32
 ///   columns, more (64 blocks) from n = 2048 on, 256 from n = 16384 on; 32 where k is above 32768.
 ///
-/// What an element may be off. Write T for the root of the sum of the squares of its k terms. The terms' signs are random and
-/// independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2). On the way
-/// a sum is rounded `count` times, each to within `unit` of its greatest addend, either way as often; where the hardware
-/// truncates the running sum, that error has the sum's own sign `bias` times and adds up. Then D is rounded, to within u |D|:
+/// What an element may be off. Write T for alpha x the root of the sum of the squares of its k terms. The terms' signs are
+/// random and independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2).
+/// On the way a sum is rounded `count` times, each to within `unit` of its greatest addend, either way as often; where the
+/// hardware truncates the running sum, that error has the sum's own sign `bias` times and adds up. Then D is rounded, to within
+/// u |D|:
 ///   allowed = u |D| + unit (bias + z sqrt(count)) (1 + z) T
 ///   fp32, fp64    rounded to nearest: unit u, count 2 k (the product may be rounded too), no bias. A worst-case bound would
 ///                 be k u x sum of |terms|; that roundings behave like chance is Higham and Mary's model (SIAM J. Sci. Comput.
@@ -61,15 +80,10 @@ class ProductCheck {
   Verification verify(Device& device, const void* a, const void* b, const void* d);
 
  private:
-  /// Sums of roundings relative to T: those that add up and those that add like chance.
-  struct Roundings {
-    double bias = 0;
-    double chance = 0;
-  };
   /// An element as float64 has it.
   struct Element {
     std::int64_t product, row, column;
-    double value, absolute_sum, norm;  ///< sum of terms, of |terms|, and T
+    double value, absolute_sum, norm;  ///< sum of terms and of |terms|, times alpha, and T
   };
   /// The worst of many comparisons; NaN once any was NaN.
   struct Worst {
@@ -93,7 +107,7 @@ class ProductCheck {
   GemmProblem problem_;
   Fill a_, b_;
   DataType output_;
-  Roundings roundings_;
+  ProductRoundings roundings_;
   std::uint64_t calls_ = 0;
   std::vector<Element> elements_;
 };

@@ -169,6 +169,8 @@ class Device {
   /// `squares` are device arrays of rows x blocks doubles; squares may be null.
   virtual void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums,
                                  double* squares) = 0;
+  /// sums[r] = sum over c of view(r, c)^4 in float64; `sums` is a device array of rows doubles.
+  virtual void fourth_power_sums(const MatrixView& view, double* sums) = 0;
   /// products = view * right in float64; right is [view.columns, n], products [view.rows, n], row-major device arrays.
   virtual void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) = 0;
 

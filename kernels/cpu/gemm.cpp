@@ -22,6 +22,9 @@ class BlasPlan final : public GemmPlan {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) {
       throw Unsupported("the BLAS multiplies fp64 and fp32, not " + std::string(name(problem.type)));
     }
+    if (problem.output != problem.type || problem.epilogue != GemmEpilogue::none) {
+      throw Unsupported("the BLAS has no epilogue, and no D of another type than A and B");
+    }
     for (std::int64_t size : {problem.m, problem.n, problem.k}) {
       if (size > std::numeric_limits<int>::max()) throw Unsupported("the BLAS supports sizes below 2^31");
     }
@@ -34,7 +37,8 @@ class BlasPlan final : public GemmPlan {
 
   int output_roundings(int /*algorithm*/) const override { return 1; }
 
-  void launch(int /*algorithm*/, const void* a, const void* b, void* d, void* /*workspace*/, Stream) const override {
+  void launch(int /*algorithm*/, const GemmOperands& operands, void* d, void* /*workspace*/, Stream) const override {
+    const void *const a = operands.a, *const b = operands.b;
     const auto m = static_cast<int>(problem_.m), n = static_cast<int>(problem_.n), k = static_cast<int>(problem_.k);
     const CBLAS_TRANSPOSE of_a = transposes_a(problem_.layout) ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE of_b = transposes_b(problem_.layout) ? CblasTrans : CblasNoTrans;
@@ -42,11 +46,11 @@ class BlasPlan final : public GemmPlan {
     for (std::int64_t i = 0; i < problem_.batch; ++i) {
       const std::int64_t at_a = i * problem_.a_count(), at_b = i * problem_.b_count(), at_d = i * problem_.d_count();
       if (problem_.type == DataType::fp64) {
-        cblas_dgemm(CblasColMajor, of_a, of_b, m, n, k, 1, static_cast<const double*>(a) + at_a, lda,
+        cblas_dgemm(CblasColMajor, of_a, of_b, m, n, k, problem_.alpha, static_cast<const double*>(a) + at_a, lda,
                     static_cast<const double*>(b) + at_b, ldb, 0, static_cast<double*>(d) + at_d, m);
       } else {
-        cblas_sgemm(CblasColMajor, of_a, of_b, m, n, k, 1, static_cast<const float*>(a) + at_a, lda,
-                    static_cast<const float*>(b) + at_b, ldb, 0, static_cast<float*>(d) + at_d, m);
+        cblas_sgemm(CblasColMajor, of_a, of_b, m, n, k, static_cast<float>(problem_.alpha), static_cast<const float*>(a) + at_a,
+                    lda, static_cast<const float*>(b) + at_b, ldb, 0, static_cast<float*>(d) + at_d, m);
       }
     }
   }
@@ -60,7 +64,7 @@ std::string version() {
   return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename();
 }
 
-std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int /*most*/, const void* /*a*/, const void* /*b*/) {
+std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int /*most*/, const GemmOperands& /*operands*/) {
   return std::make_unique<BlasPlan>(problem);
 }
 

@@ -29,7 +29,7 @@ struct Product {
         d(std::move(d_layout)) {
     // Heads are aligned to 64 elements, matrices of scores to 8. Sums are rounded once, even if k is split.
     constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    algorithm = cublaslt::find_algorithms(handle, operation, a, b, d, {kLibraryBytes, 16, kReductions}, 1).front().algo;
+    algorithm = cublaslt::find_algorithms(handle, operation, a, b, d, d, {kLibraryBytes, 16, kReductions}, 1).front().algo;
   }
 
   void run(const cublaslt::Handle& handle, float alpha, const void* from_a, const void* from_b, void* to, void* workspace,

@@ -149,11 +149,11 @@ struct Preference {
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 };
 
-/// The library's algorithms for D = A B, at most `most`, the heuristic's favourite first. Throws Unsupported, with the
-/// library's reason, if there is none.
+/// The library's algorithms for D = alpha A B + beta C, at most `most`, the heuristic's favourite first. Throws Unsupported,
+/// with the library's reason, if there is none.
 inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle& handle, const Operation& operation,
-                                                                    const Matrix& a, const Matrix& b, const Matrix& d,
-                                                                    const Preference& preference, int most) {
+                                                                    const Matrix& a, const Matrix& b, const Matrix& c,
+                                                                    const Matrix& d, const Preference& preference, int most) {
   const auto refuse = [](cublasStatus_t status) { throw Unsupported("cuBLASLt: " + describe_status(status).text); };
   cublasLtMatmulPreference_t made = nullptr;
   check(cublasLtMatmulPreferenceCreate(&made));
@@ -169,7 +169,7 @@ inline std::vector<cublasLtMatmulHeuristicResult_t> find_algorithms(const Handle
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, preference.alignment);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle.get(), operation.get(), a.get(), b.get(), d.get(),
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle.get(), operation.get(), a.get(), b.get(), c.get(),
                                                                d.get(), made, most, results.data(), &found);
   // All values are consistent, so "invalid value" means that the library has no kernel for the combination.
   for (cublasStatus_t no : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_INVALID_VALUE}) {

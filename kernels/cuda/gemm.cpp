@@ -31,12 +31,37 @@ Arithmetic arithmetic(DataType type) {
   }
 }
 
+std::uint32_t epilogue(GemmEpilogue epilogue) {
+  switch (epilogue) {
+    case GemmEpilogue::none:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+    case GemmEpilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case GemmEpilogue::relu:
+      return CUBLASLT_EPILOGUE_RELU;
+    case GemmEpilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU;
+    case GemmEpilogue::bias_relu:
+      return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case GemmEpilogue::bias_gelu:
+      return CUBLASLT_EPILOGUE_GELU_BIAS;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 cublaslt::Operation make_operation(const GemmProblem& problem) {
   const auto [compute, scale] = arithmetic(problem.type);
   cublaslt::Operation operation =
       cublaslt::make_operation(compute, scale, transposes_a(problem.layout), transposes_b(problem.layout));
-  // The scale pointers of fp8 operands stay null, which means 1.
+  // The scale pointers of fp8 operands, and of D in fp8, stay null, which means 1.
   if (problem.type == DataType::fp8) cublaslt::set<std::int8_t>(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
+  if (problem.epilogue != GemmEpilogue::none) {
+    cublaslt::set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(problem.epilogue));
+  }
+  if (has_bias(problem.epilogue)) {
+    cublaslt::set<std::int32_t>(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cublaslt::storage(problem.bias_type()));
+    if (problem.batch > 1) cublaslt::set(operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, problem.bias_count());
+  }
   return operation;
 }
 
@@ -86,16 +111,17 @@ int roundings(const cublasLtMatmulAlgo_t& algorithm) {
 
 class CublasLtPlan final : public GemmPlan {
  public:
-  CublasLtPlan(const GemmProblem& problem, int most, const void* a, const void* b)
+  CublasLtPlan(const GemmProblem& problem, int most, const GemmOperands& operands)
       : problem_(problem),
         handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
         a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout), problem.batch)),
         b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout), problem.batch)),
-        d_(make_matrix(gemm_output_type(problem.type), problem.m, problem.n, false, problem.batch)) {
-    set_operands(a, b);
+        c_(make_matrix(type_of_c(problem), problem.m, problem.n, false, problem.batch)),
+        d_(make_matrix(problem.output, problem.m, problem.n, false, problem.batch)) {
+    set_operands(operands);
     for (const cublasLtMatmulHeuristicResult_t& result :
-         cublaslt::find_algorithms(handle_, operation_, a_, b_, d_, {kWorkspaceBytes}, most)) {
+         cublaslt::find_algorithms(handle_, operation_, a_, b_, c_, d_, {kWorkspaceBytes}, most)) {
       chosen_.push_back(result.algo);
       algorithms_.push_back(describe(result));
       output_roundings_.push_back(roundings(result.algo));
@@ -105,35 +131,44 @@ class CublasLtPlan final : public GemmPlan {
   const std::vector<std::string>& algorithms() const override { return algorithms_; }
   int output_roundings(int algorithm) const override { return output_roundings_[static_cast<std::size_t>(algorithm)]; }
 
-  void launch(int algorithm, const void* a, const void* b, void* d, void* workspace, Stream stream) const override {
-    // Alpha 1 and beta 0, in the descriptor's type. With beta 0, C is not read and may be D.
-    static constexpr double kOne64 = 1, kZero64 = 0;
-    static constexpr float kOne32 = 1, kZero32 = 0;
+  void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
+    // Alpha, and beta 0, in the descriptor's type. With beta 0, C is not read.
+    const auto alpha32 = static_cast<float>(problem_.alpha);
+    static constexpr double kZero64 = 0;
+    static constexpr float kZero32 = 0;
     static constexpr std::int32_t kOneInt = 1, kZeroInt = 0;
-    const void* one = &kOne32;
+    const void* alpha = &alpha32;
     const void* zero = &kZero32;
     if (problem_.type == DataType::fp64) {
-      one = &kOne64;
+      alpha = &problem_.alpha;
       zero = &kZero64;
     } else if (problem_.type == DataType::int8) {
-      one = &kOneInt;
+      alpha = &kOneInt;
       zero = &kZeroInt;
     }
-    set_operands(a, b);
-    check(cublasLtMatmul(handle_.get(), operation_.get(), one, a, a_.get(), b, b_.get(), zero, d, d_.get(), d, d_.get(),
-                         &chosen_[static_cast<std::size_t>(algorithm)], workspace, kWorkspaceBytes, stream));
+    set_operands(operands);
+    const void* const c = type_of_c(problem_) == problem_.output ? d : nullptr;
+    check(cublasLtMatmul(handle_.get(), operation_.get(), alpha, operands.a, a_.get(), operands.b, b_.get(), zero, c, c_.get(),
+                         d, d_.get(), &chosen_[static_cast<std::size_t>(algorithm)], workspace, kWorkspaceBytes, stream));
   }
 
  private:
-  void set_operands(const void* a, const void* b) const {
+  /// An fp8 C does not exist; beside an fp8 D it has the bias's type.
+  static DataType type_of_c(const GemmProblem& problem) {
+    return problem.output == DataType::fp8 ? problem.bias_type() : problem.output;
+  }
+
+  void set_operands(const GemmOperands& operands) const {
+    if (has_bias(problem_.epilogue)) cublaslt::set(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
     if (!is_block_scaled(problem_.type)) return;
-    cublaslt::set_scales(operation_, {problem_.type, problem_.m, problem_.k}, a, {problem_.type, problem_.n, problem_.k}, b);
+    cublaslt::set_scales(operation_, {problem_.type, problem_.m, problem_.k}, operands.a,
+                         {problem_.type, problem_.n, problem_.k}, operands.b);
   }
 
   GemmProblem problem_;
   cublaslt::Handle handle_;
   cublaslt::Operation operation_;
-  cublaslt::Matrix a_, b_, d_;
+  cublaslt::Matrix a_, b_, c_, d_;
   std::vector<cublasLtMatmulAlgo_t> chosen_;
   std::vector<std::string> algorithms_;
   std::vector<int> output_roundings_;
@@ -141,8 +176,8 @@ class CublasLtPlan final : public GemmPlan {
 
 std::string version() { return "cuBLASLt " + cublaslt::version_text(cublasLtGetVersion()); }
 
-std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const void* a, const void* b) {
-  return std::make_unique<CublasLtPlan>(problem, most, a, b);
+std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const GemmOperands& operands) {
+  return std::make_unique<CublasLtPlan>(problem, most, operands);
 }
 
 }  // namespace

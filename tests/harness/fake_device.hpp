@@ -72,6 +72,7 @@ class FakeDevice final : public Device {
   ElementwiseError compare(DataType, const void*, std::size_t, const double*, const double*) override { return {}; }
   TermSums sum_terms(DataType, const void*, const void*, std::size_t) override { return {}; }
   void signed_block_sums(const MatrixView&, std::int64_t, std::uint64_t, double*, double*) override {}
+  void fourth_power_sums(const MatrixView&, double*) override {}
   void multiply_fp64(const MatrixView&, const double*, std::int64_t, double*) override {}
   std::optional<double> observed_clock_hz(bool) override { return clock_probe(); }
   std::vector<ClockStamp> clock_stamps() override { return stamps(); }

@@ -37,7 +37,7 @@ void expect_product(const GemmProblem& problem) {
       b(problem.k, problem.n, transposes_b(problem.layout), 1);
   const std::vector<Real> stored_a(a.values.begin(), a.values.end()), stored_b(b.values.begin(), b.values.end());
   std::vector<Real> d(static_cast<std::size_t>(problem.m * problem.n), std::numeric_limits<Real>::quiet_NaN());
-  cpu::gemm.plan(problem, 1, nullptr, nullptr)->launch(0, stored_a.data(), stored_b.data(), d.data(), nullptr, nullptr);
+  cpu::gemm.plan(problem, 1, {})->launch(0, {stored_a.data(), stored_b.data()}, d.data(), nullptr, nullptr);
 
   for (std::int64_t column = 0; column < problem.n; ++column) {
     for (std::int64_t row = 0; row < problem.m; ++row) {
@@ -68,7 +68,7 @@ TEST(CpuGemm, MultipliesABatchOneAfterTheOther) {
   GemmProblem batch = single;
   batch.batch = 3;
   const auto run = [](const GemmProblem& problem, const float* a, const float* b, float* d) {
-    cpu::gemm.plan(problem, 1, nullptr, nullptr)->launch(0, a, b, d, nullptr, nullptr);
+    cpu::gemm.plan(problem, 1, {})->launch(0, {a, b}, d, nullptr, nullptr);
   };
   std::vector<float> a(3 * 5 * 4), b(3 * 4 * 3), together(3 * 5 * 3), alone(together.size());
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
@@ -79,9 +79,7 @@ TEST(CpuGemm, MultipliesABatchOneAfterTheOther) {
 }
 
 TEST(CpuGemm, RefusesWhatTheBlasLacks) {
-  const auto plan = [](DataType type, std::int64_t m) {
-    return cpu::gemm.plan({m, 16, 16, type, GemmLayout::tn}, 1, nullptr, nullptr);
-  };
+  const auto plan = [](DataType type, std::int64_t m) { return cpu::gemm.plan({m, 16, 16, type, GemmLayout::tn}, 1, {}); };
   EXPECT_THROW(plan(DataType::bf16, 16), Unsupported);
   EXPECT_THROW(plan(DataType::fp64, std::int64_t{1} << 31), Unsupported);
 }

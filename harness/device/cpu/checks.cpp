@@ -121,6 +121,24 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
   });
 }
 
+void fourth_power_sums(const MatrixView& view, double* sums) {
+  const std::int64_t together = rows_at_once(view);
+  with_matrix_type(view.type, [&]<DataType kType>() {
+#pragma omp parallel for
+    for (std::int64_t top = 0; top < view.rows; top += together) {
+      const std::int64_t rows = std::min(together, view.rows - top);
+      double sum[kMostRows] = {};
+      for (std::int64_t c = 0; c < view.columns; ++c) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const double value = element<kType>(view, top + r, c), square = value * value;
+          sum[r] += square * square;
+        }
+      }
+      std::copy(sum, sum + rows, sums + top);
+    }
+  });
+}
+
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) {
   const std::int64_t together = rows_at_once(view);
   with_matrix_type(view.type, [&]<DataType kType>() {

@@ -148,6 +148,7 @@ class CpuDevice : public Device {
                          double* squares) override {
     cpu::signed_block_sums(view, block, seed, sums, squares);
   }
+  void fourth_power_sums(const MatrixView& view, double* sums) override { cpu::fourth_power_sums(view, sums); }
   void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) override {
     cpu::multiply_fp64(view, right, n, products);
   }

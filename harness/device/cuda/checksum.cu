@@ -41,6 +41,22 @@ __global__ void __launch_bounds__(kThreads) signed_block_sums_kernel(MatrixView 
   }
 }
 
+/// A warp per row.
+template <DataType kType>
+__global__ void __launch_bounds__(kThreads) fourth_power_sums_kernel(MatrixView view, double* sums) {
+  const int lane = threadIdx.x % kWarp;
+  const std::int64_t stride = std::int64_t{gridDim.x} * (kThreads / kWarp);
+  for (std::int64_t r = std::int64_t{blockIdx.x} * (kThreads / kWarp) + threadIdx.x / kWarp; r < view.rows; r += stride) {
+    double sum = 0;
+    for (std::int64_t c = lane; c < view.columns; c += kWarp) {
+      const double value = element<kType>(view, r, c), square = value * value;
+      sum += square * square;
+    }
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) sum += __shfl_down_sync(~0u, sum, distance);
+    if (lane == 0) sums[r] = sum;
+  }
+}
+
 constexpr int kTile = 64;   // rows, and columns, of products a block of threads makes
 constexpr int kDepth = 16;  // columns of the view it takes at a time
 constexpr int kSide = 16;   // threads along each side of the tile
@@ -132,6 +148,15 @@ void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t
     } else {
       launch_signed_block_sums<kType, kWarp>(view, block, seed, sums, squares, stream);
     }
+  });
+  check(cudaGetLastError());
+}
+
+void fourth_power_sums(const MatrixView& view, double* sums, cudaStream_t stream) {
+  if (view.rows == 0) return;
+  const std::int64_t grid = std::min((view.rows + kThreads / kWarp - 1) / (kThreads / kWarp), kMaxBlocks);
+  with_matrix_type(view.type, [&]<DataType kType>() {
+    fourth_power_sums_kernel<kType><<<static_cast<unsigned>(grid), kThreads, 0, stream>>>(view, sums);
   });
   check(cudaGetLastError());
 }

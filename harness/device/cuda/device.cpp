@@ -136,6 +136,11 @@ class CudaDevice final : public Device {
     cuda::signed_block_sums(view, block, seed, sums, squares, stream_.get());
     synchronize();
   }
+  void fourth_power_sums(const MatrixView& view, double* sums) override {
+    use();
+    cuda::fourth_power_sums(view, sums, stream_.get());
+    synchronize();
+  }
   void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) override {
     use();
     cuda::multiply_fp64(view, right, n, products, stream_.get());

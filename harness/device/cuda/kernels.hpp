@@ -56,6 +56,9 @@ SumAndSquares sum_terms(DataType type, const void* x, const void* y, std::size_t
 void signed_block_sums(const MatrixView& view, std::int64_t block, std::uint64_t seed, double* sums, double* squares,
                        cudaStream_t stream);
 
+/// sums[r] = sum over the columns c of view(r, c)^4. Enqueues.
+void fourth_power_sums(const MatrixView& view, double* sums, cudaStream_t stream);
+
 /// products [view.rows, n] = view * right [view.columns, n], row-major, in fp64. Enqueues.
 void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products, cudaStream_t stream);
 

@@ -23,9 +23,9 @@ Listing on(const DeviceInfo& device) { return {device, SuiteName::baseline, {}, 
 
 /// A launch on every slot, and what the checks say before and after.
 void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
-                     const std::string& algo, std::int64_t batch = 1) {
-  const std::string asked =
-      fmt::format("gemm/{}/batch:{}/m:{}/n:{}/k:{}/layout:{}/algo:{}", name(type), batch, m, n, k, name(layout), algo);
+                     const std::string& algo, std::int64_t batch = 1, const std::string& epilogue = "epilogue:none") {
+  const std::string asked = fmt::format("gemm/{}/batch:{}/m:{}/n:{}/k:{}/{}/layout:{}/algo:{}", name(type), batch, m, n, k,
+                                        epilogue, name(layout), algo);
   const Case made = *make(on(device.info()), CaseRequest(parse_case_name(asked)));
   if (!made.unsupported.empty()) return;
   const int slots = 2;
@@ -56,7 +56,7 @@ void expect_contract(Device& device, DataType type, GemmLayout layout, std::int6
       EXPECT_EQ(found.status, Verification::Status::passed) << made.name() << " launch " << launch << ": " << found.detail;
     }
     const Output output = prepared->outputs(slot).front();
-    EXPECT_EQ(output.type, gemm_output_type(type));
+    EXPECT_EQ(output.type, epilogue.starts_with("out:fp8") ? DataType::fp8 : gemm_output_type(type));
     EXPECT_EQ(output.count, static_cast<std::size_t>(batch * m * n));
     hashes.insert(device.hash(output.data, output.count * size_of(output.type)));
   }
@@ -91,6 +91,9 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       expect_contract(*device, type, layout, 144, 40, 160, "tuned");
       expect_contract(*device, type, layout, 144, 40, 160, "tuned", 2);
       expect_contract(*device, type, layout, 19, 33, 45, "default", 3);
+      expect_contract(*device, type, layout, 19, 33, 45, "tuned", 2, "epilogue:bias_gelu");
+      expect_contract(*device, type, layout, 48, 16, 160, "tuned", 1, "epilogue:bias_relu");
+      expect_contract(*device, type, layout, 48, 16, 160, "default", 1, "out:fp8/epilogue:gelu");
     }
   }
 }

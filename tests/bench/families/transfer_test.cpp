@@ -1058,6 +1058,7 @@ class TwoNodes final : public Device {
                          double* squares) override {
     device_->signed_block_sums(view, block, seed, sums, squares);
   }
+  void fourth_power_sums(const MatrixView& view, double* sums) override { device_->fourth_power_sums(view, sums); }
   void multiply_fp64(const MatrixView& view, const double* right, std::int64_t n, double* products) override {
     device_->multiply_fp64(view, right, n, products);
   }

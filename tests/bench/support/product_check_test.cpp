@@ -78,7 +78,7 @@ class Product {
   void multiply() { multiply(problem_.layout); }
   /// D of one product of a batch from any A and B of it.
   void multiply(GemmLayout layout, std::int64_t which_a, std::int64_t which_b, std::int64_t which_d) {
-    const auto& [m, n, k, type, own, batch] = problem_;
+    const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
     std::vector<double> terms(static_cast<std::size_t>(k));
     for (std::int64_t column = 0; column < n; ++column) {
       for (std::int64_t row = 0; row < m; ++row) {
@@ -87,7 +87,7 @@ class Product {
           const std::int64_t of_b = which_b * k * n + (transposes_b(layout) ? l * n + column : column * k + l);
           terms[static_cast<std::size_t>(l)] = operand(a_.get(), m, of_a) * operand(b_.get(), n, of_b);
         }
-        set(row, which_d * n + column, sum_as_hardware(terms, type));
+        set(row, which_d * n + column, problem_.alpha * sum_as_hardware(terms, problem_.type));
       }
     }
   }
@@ -103,7 +103,7 @@ class Product {
   /// Of a batch, the columns of its products follow one another.
   double at(std::int64_t row, std::int64_t column) const { return load_as_double(type(), d_.get(), index(row, column)); }
   void set(std::int64_t row, std::int64_t column, double value) { store(type(), d_.get(), index(row, column), value); }
-  DataType type() const { return gemm_output_type(problem_.type); }
+  DataType type() const { return problem_.output; }
 
   Verification verify(int output_roundings = 1) {
     return ProductCheck(problem_, a_fill_, b_fill_, output_roundings).verify(*device_, a_.get(), b_.get(), d_.get());

@@ -303,6 +303,22 @@ TEST_F(CpuDeviceTest, SignedBlockSumsShowOneWrongElement) {
   }
 }
 
+TEST_F(CpuDeviceTest, SumsFourthPowersOfRows) {
+  for (DataType type : {DataType::fp64, DataType::bf16, DataType::int8}) {
+    const Memory data = filled(type, 20'000);
+    for (const MatrixView& view : views(data.get(), type)) {
+      const Memory sums = device->allocate(70 * sizeof(double));
+      device->poison(sums.get(), 70 * sizeof(double));
+      device->fourth_power_sums(view, static_cast<double*>(sums.get()));
+      for (std::int64_t r = 0; r < view.rows; ++r) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < view.columns; ++c) sum += std::pow(element(view, r, c), 4);
+        EXPECT_NEAR(static_cast<double*>(sums.get())[r], sum, 1e-12 * sum);
+      }
+    }
+  }
+}
+
 TEST_F(CpuDeviceTest, MultipliesInFp64) {
   for (DataType type : {DataType::fp64, DataType::fp16, DataType::int8}) {
     const Memory data = filled(type, 20'000);

@@ -309,6 +309,28 @@ TEST_F(CudaDeviceTest, SumsBlocksWithSigns) {
   }
 }
 
+TEST_F(CudaDeviceTest, SumsFourthPowersOfRows) {
+  for (DataType type : kArrayTypes) {
+    for (bool row_major : {true, false}) {
+      for (auto [rows, columns] : {std::pair{67, 301}, {3, 1000}, {1000, 5}}) {
+        SCOPED_TRACE(testing::Message() << name(type) << " " << rows << " x " << columns << " " << row_major);
+        HostMatrix matrix(type, rows, columns, row_major);
+        const Memory elements = write(matrix.elements.storage);
+        matrix.view.data = elements.get();
+        const Memory sums = device_->allocate(rows * sizeof(double));
+        device_->poison(sums.get(), rows * sizeof(double));
+        device_->fourth_power_sums(matrix.view, static_cast<double*>(sums.get()));
+        const auto got = read<double>(sums.get(), rows);
+        for (int r = 0; r < rows; ++r) {
+          double sum = 0;
+          for (int c = 0; c < columns; ++c) sum += std::pow(matrix.at(r, c), 4);
+          ASSERT_NEAR(got[r], sum, 1e-12 * sum) << r;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaDeviceTest, MultipliesInFp64) {
   for (DataType type : kArrayTypes) {
     for (bool row_major : {true, false}) {

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/support/epilogue_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "bench/support/one_term_operand.hpp"
+#include "bench/support/reference_check.hpp"
+#include "harness/model/units.hpp"
+
+namespace roofmark {
+namespace {
+
+GemmProblem without_epilogue(GemmProblem problem) {
+  problem.epilogue = GemmEpilogue::none;
+  problem.output = problem.type == DataType::fp64 ? DataType::fp64 : DataType::fp32;
+  return problem;
+}
+
+std::size_t elements_of(const GemmProblem& p) { return static_cast<std::size_t>(p.batch * p.d_count()); }
+
+double greatest_fourth_power_sum(Device& device, const MatrixView& view) {
+  std::vector<double> sums(static_cast<std::size_t>(view.rows));
+  const Memory memory = device.allocate(sums.size() * sizeof(double));
+  device.fourth_power_sums(view, static_cast<double*>(memory.get()));
+  device.to_host(sums.data(), memory.get(), sums.size() * sizeof(double));
+  device.progressed();
+  return *std::max_element(sums.begin(), sums.end());
+}
+
+}  // namespace
+
+std::size_t EpilogueCheck::bytes(const GemmProblem& problem) {
+  return elements_of(problem) * (size_of(without_epilogue(problem).output) + size_of(problem.output)) + bytes_of_b(problem);
+}
+
+EpilogueCheck::EpilogueCheck(Device& device, const GemmProblem& problem, const Fill& a, const Fill& b,
+                             const GemmKernels& kernels, const GemmPlan& plan, int algorithm, const GemmOperands& operands,
+                             void* workspace)
+    : device_(device),
+      problem_(problem),
+      plain_(without_epilogue(problem)),
+      b_(b),
+      plan_(plan),
+      algorithm_(algorithm),
+      workspace_(workspace),
+      plain_plan_(kernels.plan(plain_, 1, operands)),
+      product_(device.allocate(elements_of(problem) * size_of(plain_.output))),
+      one_term_b_(device.allocate(bytes_of_b(problem))),
+      one_term_d_(device.allocate(elements_of(problem) * size_of(problem.output))),
+      product_check_(plain_, a, b, plain_plan_->output_roundings(0)) {}
+
+double EpilogueCheck::greatest_norm(const GemmOperands& operands) const {
+  double of_a = 0, of_b = 0;
+  for (std::int64_t i = 0; i < problem_.batch; ++i) {
+    const auto matrix = [&](const void* first, std::int64_t count) {
+      return static_cast<const std::byte*>(first) + static_cast<std::size_t>(i * count) * size_of(problem_.type);
+    };
+    MatrixView b = view_of_b(problem_, matrix(operands.b, problem_.b_count()));
+    std::swap(b.rows, b.columns);
+    std::swap(b.row_stride, b.column_stride);
+    of_a = std::max(of_a, greatest_fourth_power_sum(device_, view_of_a(problem_, matrix(operands.a, problem_.a_count()))));
+    of_b = std::max(of_b, greatest_fourth_power_sum(device_, b));
+  }
+  return problem_.alpha * std::sqrt(std::sqrt(of_a * of_b));
+}
+
+ElementwiseError EpilogueCheck::worst_element(const GemmOperands& operands, void* d, double sum_error) {
+  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that.
+  const double relative_error =
+      2 * unit_roundoff(plain_.output) + unit_roundoff(problem_.output) * (plan_.output_roundings(algorithm_) - 1);
+  const EpilogueReference of{problem_, product_.get(), plain_.output, operands.bias, sum_error, relative_error};
+  const EpilogueKernels* const kernels = select(device_.info().backend, &cuda::epilogue, &cpu::epilogue);
+  const std::size_t elements = elements_of(problem_);
+  const CheckedOutput checked{.name = "D",
+                              .output = {d, problem_.output, elements},
+                              .reference = [&](std::int64_t first, std::int64_t count, double* expected, double* allowed) {
+                                kernels->reference(of, first, count, expected, allowed, device_.stream());
+                              }};
+  return worst_error(device_, checked, 0, static_cast<std::int64_t>(elements));
+}
+
+ElementwiseError EpilogueCheck::worst_of_one_term(const GemmOperands& operands) {
+  write_one_term_b(device_, problem_, b_.seed, one_term_b_.get());
+  device_.poison(one_term_d_.get(), elements_of(problem_) * size_of(problem_.output));
+  const GemmOperands of_one_term{operands.a, one_term_b_.get(), operands.bias};
+  plain_plan_->launch(0, of_one_term, product_.get(), workspace_, device_.stream());
+  plan_.launch(algorithm_, of_one_term, one_term_d_.get(), workspace_, device_.stream());
+  device_.synchronize();
+  return worst_element(of_one_term, one_term_d_.get(), 0);
+}
+
+Verification EpilogueCheck::verify(const GemmOperands& operands, void* d) {
+  if (!of_one_term_) of_one_term_ = worst_of_one_term(operands);
+  plain_plan_->launch(0, operands, product_.get(), workspace_, device_.stream());
+  device_.synchronize();
+  Verification product = product_check_.verify(device_, operands.a, operands.b, product_.get());
+  if (product.status != Verification::Status::passed) {
+    product.detail = "the product without the epilogue: " + product.detail;
+    return product;
+  }
+  const double z = certain_deviations(2 * static_cast<double>(elements_of(problem_))), norm = greatest_norm(operands);
+  const double sum_error = product_roundings(problem_, plan_.output_roundings(algorithm_)).error(z, norm) +
+                           product_roundings(plain_, plain_plan_->output_roundings(0)).error(z, norm);
+  const ElementwiseError worst = worst_element(operands, d, sum_error);
+  // Of the two the greater one, and a NaN before any number.
+  const double error = of_one_term_->worst <= worst.worst ? worst.worst : of_one_term_->worst;
+  return Verification::within(
+      std::isnan(worst.worst) ? worst.worst : error, 1,
+      fmt::format(
+          "share of the allowed error: {} in all {} elements, against the epilogue of the library's product in {} (the worst "
+          "is element {}; both sums together may be off by {}), {} with one term in each sum; the library's product: {}",
+          format_figure(worst.worst, 3), elements_of(problem_), name(plain_.output), worst.index, format_figure(sum_error, 2),
+          format_figure(of_one_term_->worst, 3), product.detail));
+}
+
+}  // namespace roofmark
