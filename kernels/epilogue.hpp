@@ -15,7 +15,7 @@ struct EpilogueReference {
   const void* product;  ///< alpha A x B, as D lies in memory
   DataType product_type;
   const void* bias;  ///< null where the epilogue has none
-  /// What the sums behind D and behind `product` may be off together: by this, and by this times the product.
+  /// What the sums behind D and behind `product` may be off together: by this, and by this times the product and the bias.
   double sum_error, relative_error;
 };
 

@@ -19,7 +19,7 @@ ROOFMARK_HOST_DEVICE inline Scaled epilogue_reference(const EpilogueReference& o
     const std::int64_t row = i / p.d_count() * p.m + i % p.m;
     const double bias = load_as_double(p.bias_type(), of.bias, static_cast<std::size_t>(row));
     x += bias;
-    error += unit_roundoff(of.product_type) * (fabs(product) + fabs(bias));
+    error += unit_roundoff(of.product_type) * (fabs(product) + fabs(bias)) + of.relative_error * fabs(bias);
   }
   double value = x;
   if (has_relu(p.epilogue)) value = x > 0 || x != x ? x : 0;

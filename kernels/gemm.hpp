@@ -53,6 +53,10 @@ constexpr bool has_bias(GemmEpilogue epilogue) {
 }
 constexpr bool has_relu(GemmEpilogue epilogue) { return epilogue == GemmEpilogue::relu || epilogue == GemmEpilogue::bias_relu; }
 constexpr bool has_gelu(GemmEpilogue epilogue) { return epilogue == GemmEpilogue::gelu || epilogue == GemmEpilogue::bias_gelu; }
+constexpr bool has_activation(GemmEpilogue epilogue) { return has_relu(epilogue) || has_gelu(epilogue); }
+constexpr GemmEpilogue without_activation(GemmEpilogue epilogue) {
+  return has_bias(epilogue) ? GemmEpilogue::bias : GemmEpilogue::none;
+}
 
 /// The type of D where nothing else is asked for: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32
 /// (unrounded), every other type itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8:

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "bench/families/separate_activation.hpp"
 #include "bench/support/epilogue_check.hpp"
 #include "bench/support/product_check.hpp"
 #include "kernels/base/check.hpp"
@@ -25,13 +26,16 @@ bool is_checked_by_element(const GemmProblem& p) { return p.epilogue != GemmEpil
 /// Every slot holds the same bits, so every slot must give the same output bits.
 class PreparedGemm final : public Prepared {
  public:
-  PreparedGemm(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned, std::string what)
+  PreparedGemm(const Setup& setup, const GemmProblem& problem, Activation activation, const GemmKernels& kernels, bool tuned,
+               std::string what)
       : device_(setup.device),
         problem_(problem),
         kernels_(kernels),
         what_(std::move(what)),
         slots_(setup, layout_of(problem)),
-        plan_(kernels.plan(problem, tuned ? kMostAlgorithms : 1, operands(0))) {
+        plan_(activation == Activation::fused
+                  ? kernels.plan(problem, algorithms(tuned), operands(0))
+                  : plan_separate_activation(device_, kernels, problem, algorithms(tuned), operands(0))) {
     if (kernels_.workspace_bytes > 0) workspace_ = device_.allocate(kernels_.workspace_bytes);
     if (tuned) {
       tune(setup);
@@ -68,6 +72,7 @@ class PreparedGemm final : public Prepared {
   }
 
  private:
+  static int algorithms(bool tuned) { return tuned ? kMostAlgorithms : 1; }
   GemmOperands operands(int slot) const { return {slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kBias)}; }
 
   void run(int algorithm, Stream stream, int slot) const {
@@ -113,13 +118,14 @@ SlotLayout layout_of(const GemmProblem& p) {
                      SlotArray::input(p.bias_type(), static_cast<std::size_t>(p.batch * p.bias_count()), kBias)});
 }
 
-std::size_t shared_bytes(const GemmProblem& problem, const GemmKernels& kernels) {
-  return kernels.workspace_bytes + (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0);
+std::size_t shared_bytes(const GemmProblem& problem, Activation activation, const GemmKernels& kernels) {
+  return kernels.workspace_bytes + (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0) +
+         (activation == Activation::separate ? separate_activation_bytes(problem) : 0);
 }
 
-std::unique_ptr<Prepared> prepare(const Setup& setup, const GemmProblem& problem, const GemmKernels& kernels, bool tuned,
-                                  const std::string& what) {
-  return std::make_unique<PreparedGemm>(setup, problem, kernels, tuned, what);
+std::unique_ptr<Prepared> prepare(const Setup& setup, const GemmProblem& problem, Activation activation,
+                                  const GemmKernels& kernels, bool tuned, const std::string& what) {
+  return std::make_unique<PreparedGemm>(setup, problem, activation, kernels, tuned, what);
 }
 
 }  // namespace roofmark::gemm

@@ -71,7 +71,7 @@ double EpilogueCheck::greatest_norm(const GemmOperands& operands) const {
 }
 
 ElementwiseError EpilogueCheck::worst_element(const GemmOperands& operands, void* d, double sum_error) {
-  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that.
+  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that, or the activation reads it.
   const double relative_error =
       2 * unit_roundoff(plain_.output) + unit_roundoff(problem_.output) * (plan_.output_roundings(algorithm_) - 1);
   const EpilogueReference of{problem_, product_.get(), plain_.output, operands.bias, sum_error, relative_error};

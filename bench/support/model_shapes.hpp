@@ -48,6 +48,9 @@ struct Mixture {
 inline constexpr Mixture kMixtral8x7b = {"Mixtral 8x7B", 4096, 14336, 8};
 inline constexpr Mixture kQwen3_30b = {"Qwen3 30B-A3B", 2048, 768, 128};
 
+/// Of a layer with a bias and a GELU behind it: 12288 x 4 outputs (Brown et al.: Language Models are Few-Shot Learners, 2020).
+inline Projection gpt3_175b_up() { return {"GPT-3 175B, up", 49152, 12288}; }
+
 inline constexpr Transformer kLlama3_8b = {"Llama 3 8B", 4096, 32, 8, 14336, 128256, 128};
 inline constexpr Transformer kLlama3_70b = {"Llama 3 70B", 8192, 64, 8, 28672, 128256, 128};
 

@@ -56,6 +56,20 @@ def test_batches_are_not_on_the_line_of_single_products(h200):
     assert len({trace["line"]["color"] for trace in drawn}) == 3
 
 
+def test_other_outputs_are_not_on_the_line_of_plain_products(h200):
+    squares = [product(h200, m=n, n=n, k=n) for n in (256, 1024)] + [product(h200, m=512, n=512, k=512, out="fp32")]
+    drawn = {trace["name"]: trace["x"] for trace in family_plots.gemm_squares(h200, squares)["data"] if "tuned" in trace["name"]}
+    assert drawn == {"bf16, cublaslt tuned": [256, 1024], "bf16, cublaslt tuned, out:fp32": [512]}
+    fused = {"epilogue": "bias_gelu"}
+    layers = [product(h200, m=4096, n=n, k=1024, **words) for words in ({}, fused, fused | {"act": "separate"}) for n in (16, 64)]
+    drawn = family_plots.gemm_projections(h200, layers)["data"]
+    assert [(trace["name"], trace["x"], trace["line"]["dash"]) for trace in drawn] == [
+        ("m 4096, k 1024: bf16, cublaslt tuned", [16, 64], "solid"),
+        ("m 4096, k 1024: bf16, cublaslt tuned, epilogue:bias_gelu", [16, 64], "dot"),
+        ("m 4096, k 1024: bf16, cublaslt tuned, epilogue:bias_gelu, act:separate", [16, 64], "dot")]
+    assert len({trace["line"]["color"] for trace in drawn}) == 1, "of the same weights"
+
+
 def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):
     result, atomic, stride = with_atomic_additions(h200)
     drawn = [figure for figure, _ in family_plots.of_family("access", result, [atomic, stride])]

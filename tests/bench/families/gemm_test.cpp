@@ -116,66 +116,6 @@ TEST(GemmCase, OfABatchHasTheWorkOfItsProducts) {
   EXPECT_THAT(asked_for(gpu(100), "gemm/nvfp4/batch:2/m:32/n:32/k:32").unsupported, HasSubstr("no batch of nvfp4"));
 }
 
-TEST(GemmCase, NamesWhatItsOutputHasThatOthersLack) {
-  const DeviceInfo device = gpu(90);
-  const std::string sizes = "gemm/fp8/m:32/n:48/k:64", rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold";
-  const auto named = [&](const std::string& words) { return asked_for(device, sizes + words).name(); };
-  EXPECT_EQ(named(""), sizes + rest);
-  EXPECT_EQ(named("/out:bf16/epilogue:none"), sizes + rest) << "what every name without them means";
-  EXPECT_EQ(named("/out:fp8"), sizes + "/out:fp8" + rest);
-  EXPECT_EQ(named("/epilogue:bias_gelu/out:fp32"), sizes + "/out:fp32/epilogue:bias_gelu" + rest);
-  EXPECT_EQ(asked_for(device, "gemm/bf16/batch:2/m:32/n:48/k:64/epilogue:relu").name(),
-            "gemm/bf16/batch:2/m:32/n:48/k:64/epilogue:relu" + rest);
-  EXPECT_THROW(named("/out:e4m3"), std::invalid_argument);
-  EXPECT_THROW(named("/epilogue:silu"), std::invalid_argument);
-}
-
-TEST(GemmCase, CountsTheBytesOfItsOutputAndBiasAndNoFlopsOfAnEpilogue) {
-  const DeviceInfo device = gpu(90);
-  const auto bytes = [&](const std::string& name) { return asked_for(device, name).work.total(resource::dram); };
-  const std::string bf16 = "gemm/bf16/batch:3/m:32/n:48/k:64", fp8 = "gemm/fp8/m:32/n:48/k:64";
-  EXPECT_EQ(bytes(bf16 + "/out:fp32"), bytes(bf16) + 3 * 32 * 48 * 2);
-  EXPECT_EQ(bytes(bf16 + "/epilogue:gelu"), bytes(bf16));
-  EXPECT_EQ(bytes(bf16 + "/epilogue:bias_gelu"), bytes(bf16) + 3 * 32 * 2);
-  EXPECT_EQ(bytes(bf16 + "/out:fp32/epilogue:bias"), bytes(bf16) + 3 * 32 * (48 * 2 + 4));
-  EXPECT_EQ(bytes(fp8 + "/out:fp8"), bytes(fp8) - 32 * 48);
-  EXPECT_EQ(bytes(fp8 + "/out:fp8/epilogue:bias"), bytes(fp8) - 32 * 48 + 32 * 2) << "a bias in bf16";
-  EXPECT_EQ(bytes(fp8 + "/out:fp32/epilogue:bias"), bytes(fp8) + 32 * 48 * 2 + 32 * 2) << "a bias in bf16";
-  for (const char* words : {"", "/epilogue:bias_gelu", "/out:fp32/epilogue:relu"}) {
-    EXPECT_EQ(asked_for(device, bf16 + words).work.total(resource::bf16_tensor), 3 * 2.0 * 32 * 48 * 64) << words;
-  }
-}
-
-TEST(GemmCase, SaysWhichOutputsTheLibraryLacks) {
-  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
-  const auto reason = [](int capability, const std::string& type, const std::string& words) {
-    return asked_for(gpu(capability), "gemm/" + type + "/m:64/n:64/k:64/" + words).unsupported;
-  };
-  for (const auto& [type, outputs] : std::map<std::string, std::set<std::string>>{{"fp64", {"fp64"}},
-                                                                                  {"fp32", {"fp32"}},
-                                                                                  {"tf32", {"fp32"}},
-                                                                                  {"fp16", {"fp16", "fp32"}},
-                                                                                  {"bf16", {"bf16", "fp32"}},
-                                                                                  {"fp8", {"bf16", "fp16", "fp32", "fp8"}},
-                                                                                  {"mxfp8", {"bf16", "fp16", "fp32"}},
-                                                                                  {"nvfp4", {"bf16", "fp16", "fp32"}},
-                                                                                  {"int8", {"int32"}}}) {
-    for (const char* output : {"bf16", "fp16", "fp32", "fp8", "fp64", "int32"}) {
-      const std::string why = reason(100, type, std::string("out:") + output);
-      if (outputs.contains(output)) {
-        EXPECT_EQ(why, "") << type << " " << output;
-      } else {
-        EXPECT_EQ(why, fmt::format("cuBLASLt has no product of {} with D in {}", type, output));
-      }
-    }
-    EXPECT_EQ(reason(100, type, "epilogue:bias_gelu"), type == "int8" ? "cuBLASLt has no epilogue for int8" : "");
-  }
-  const DeviceInfo host = cpu_of(1u << 20);
-  EXPECT_THAT(asked_for(host, "gemm/fp32/m:64/n:64/k:64/epilogue:relu").unsupported, HasSubstr("no epilogue"));
-  EXPECT_THAT(asked_for(host, "gemm/fp32/m:64/n:64/k:64/out:fp16").unsupported, HasSubstr("the type of A and B"));
-  EXPECT_EQ(asked_for(host, "gemm/fp32/m:64/n:64/k:64/out:fp32/epilogue:none").unsupported, "");
-}
-
 TEST(GemmCase, TakesThePipeThatTheChipHasForFp64) {
   for (int capability : {80, 90, 100}) {
     const DeviceInfo device = gpu(capability);

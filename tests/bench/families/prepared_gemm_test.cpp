@@ -19,14 +19,14 @@ namespace {
 
 using testing::HasSubstr;
 
-Listing on(const DeviceInfo& device) { return {device, SuiteName::baseline, {}, 0.9}; }
+Listing of_baseline(const DeviceInfo& device) { return {device, SuiteName::baseline, {}, 0.9}; }
 
 /// A launch on every slot, and what the checks say before and after.
 void expect_contract(Device& device, DataType type, GemmLayout layout, std::int64_t m, std::int64_t n, std::int64_t k,
                      const std::string& algo, std::int64_t batch = 1, const std::string& epilogue = "epilogue:none") {
   const std::string asked = fmt::format("gemm/{}/batch:{}/m:{}/n:{}/k:{}/{}/layout:{}/algo:{}", name(type), batch, m, n, k,
                                         epilogue, name(layout), algo);
-  const Case made = *make(on(device.info()), CaseRequest(parse_case_name(asked)));
+  const Case made = *make(of_baseline(device.info()), CaseRequest(parse_case_name(asked)));
   if (!made.unsupported.empty()) return;
   const int slots = 2;
   // Every algorithm runs once, and the last is chosen.
@@ -101,7 +101,7 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
 TEST(GemmPrepared, SaysHowItWasDone) {
   const std::unique_ptr<Device> device = open_cpu_device();
   const auto prepared =
-      gemm_case(on(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
+      gemm_case(of_baseline(device->info()), DataType::fp64, 8, 8, 8).prepare({*device, 1, Distribution::normal, 0, {}});
   const auto notes = prepared->notes();
   EXPECT_THAT(notes, testing::Contains(testing::Pair("library", cpu::gemm.version())));
   EXPECT_THAT(notes, testing::Contains(testing::Pair("algorithm", "gemm")));
@@ -115,7 +115,7 @@ TEST(GemmPrepared, TheLibrarysFirstChoiceIsNotTimed) {
     ADD_FAILURE() << "timed";
     return std::vector<double>(launches.size(), 1.0);
   };
-  const Case made = gemm_case(on(device->info()), DataType::fp32, 48, 48, 48);
+  const Case made = gemm_case(of_baseline(device->info()), DataType::fp32, 48, 48, 48);
   const auto one = made.prepare({*device, 1, Distribution::normal, 1, timed});
   const auto other = made.prepare({*device, 2, Distribution::normal, 1, timed});
   EXPECT_EQ(one->fingerprint_key(), other->fingerprint_key());

@@ -18,13 +18,17 @@
 namespace roofmark {
 namespace {
 
-/// The compared names differ in the value of the comparison's key and in nothing else.
-void expect_one_key(const Comparison& comparison) {
-  const CaseName &one = comparison.numerator, &other = comparison.denominator;
+/// The compared cases differ in the value of the comparison's key, stated or implied, and in nothing else.
+void expect_one_key(const Comparison& comparison, const Case& one, const Case& other) {
   const std::string &key = comparison.key, both = one.name() + " and " + other.name();
+  const auto value = [&](const Case& c) {
+    const std::string stated = value_of(c.shape, key);
+    return stated.empty() ? value_of(c.implied, key) : stated;
+  };
   EXPECT_EQ(name_without(one, {key}).name(), name_without(other, {key}).name());
-  EXPECT_NE(value_of(one.shape, key), value_of(other.shape, key)) << both;
-  EXPECT_EQ(comparison.name, value_of(one.shape, key) + " against " + value_of(other.shape, key)) << both;
+  EXPECT_NE(value(one), "") << both;
+  EXPECT_NE(value(one), value(other)) << both;
+  EXPECT_EQ(comparison.name, value(one) + " against " + value(other)) << both;
 }
 
 // A file that holds a case twice is refused by whoever reads it.
@@ -43,11 +47,13 @@ TEST(Suite, ListsNoCaseTwiceAndComparesCasesOfAGroupThatDifferInOneKey) {
           for (const Comparison& comparison : group.comparisons) {
             const Case *one = here[comparison.numerator], *other = here[comparison.denominator];
             ASSERT_TRUE(one && other) << comparison.name << " of " << comparison.numerator.name();
-            expect_one_key(comparison);
+            expect_one_key(comparison, *one, *other);
             // A cache counts what a copy reads and writes, the host's memory what is copied.
             if (comparison.key == "weights" || comparison.key == "cache") continue;
-            EXPECT_EQ(one->work.total(Unit::byte), other->work.total(Unit::byte)) << one->name();
             EXPECT_EQ(one->work.total(Unit::flop), other->work.total(Unit::flop)) << one->name();
+            // Another type of D has other bytes, and an epilogue a bias.
+            if (comparison.key == "out" || comparison.key == "epilogue") continue;
+            EXPECT_EQ(one->work.total(Unit::byte), other->work.total(Unit::byte)) << one->name();
           }
         }
       }

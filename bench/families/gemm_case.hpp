@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "bench/families/prepared_gemm.hpp"
+#include "bench/support/listing.hpp"
+
+namespace roofmark::gemm {
+
+/// Types that D may have.
+inline constexpr DataType kOutputTypes[] = {DataType::bf16, DataType::fp16, DataType::fp32,
+                                            DataType::fp8,  DataType::fp64, DataType::int32};
+
+/// With another type of D, and an epilogue. Alpha is then near 1 / sqrt(k), so that sums of N(0, 1) are about 1, as activations
+/// are: neither all where an activation is linear nor beyond the range of fp8.
+GemmProblem with_output(GemmProblem problem, DataType output, GemmEpilogue epilogue);
+
+/// `what`: the layer that has this shape, for the record. Throws std::invalid_argument for an unknown algo, a size below 1, and
+/// a separate activation where there is none.
+Case make_case(const Listing& listing, const GemmProblem& problem, const std::string& algo, const std::string& what = {},
+               Activation activation = Activation::fused);
+
+}  // namespace roofmark::gemm
