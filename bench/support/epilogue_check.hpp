@@ -12,7 +12,7 @@
 namespace roofmark {
 
 /// Whether D = epilogue(alpha A x B) is right, for operands that Device::fill made. An activation is not linear, so D has no
-/// checksums, and those of a D in fp8 would miss much. Three steps take their place:
+/// checksums, and those of a D in fp8 would miss much. These steps take their place:
 ///
 /// - The library makes the same product without the epilogue, in the type of its sums, and ProductCheck checks it.
 /// - All elements of D, on the device, against the epilogue of that product in float64. Both sums may be off as ProductCheck
@@ -21,7 +21,12 @@ namespace roofmark {
 ///   slope is 1, of a GELU 1.13 and its loss 2^-12 |x| (epilogue_reference.hpp). The T of `error` is taken for all elements as
 ///   the bound by Cauchy and Schwarz: alpha x the fourth root of (greatest sum of a[i, l]^4 over l) x (greatest sum of
 ///   b[l, j]^4 over l).
-/// - In fp8 that allows more than a GELU differs from a ReLU. So once the same algorithm multiplies A by a B with one element
+/// - Where tensor cores keep few bits (fp8 and narrower), that allows an element more than its value. There the root of the
+/// mean
+///   square of some thousand errors must keep within u |D|, the slope x twice the typical error, and the loss; and `error`, of
+///   both sums together, is at most 4 z of the median of these errors where the activation's slope is about 1, taken as that of
+///   a normal distribution, as ProductCheck does.
+/// - That still allows more than a GELU differs from a ReLU. So once the same algorithm multiplies A by a B with one element
 /// in
 ///   each column, and with error = 0 all elements are compared again.
 class EpilogueCheck {
@@ -34,7 +39,7 @@ class EpilogueCheck {
   EpilogueCheck(Device& device, const GemmProblem& problem, const Fill& a, const Fill& b, const GemmKernels& kernels,
                 const GemmPlan& plan, int algorithm, const GemmOperands& operands, void* workspace);
 
-  /// Error and bound are in units of what is allowed, the worst of the three steps.
+  /// Error and bound are in units of what is allowed, the worst of all steps.
   Verification verify(const GemmOperands& operands, void* d);
 
  private:
@@ -42,6 +47,13 @@ class EpilogueCheck {
   double greatest_norm(const GemmOperands& operands) const;
   /// The worst element of D, where product_ is that of the same operands.
   ElementwiseError worst_element(const GemmOperands& operands, void* d, double sum_error);
+  EpilogueReference reference(const GemmOperands& operands, double sum_error) const;
+  /// Some thousand elements: by how much their errors exceed the typical, as a share, and the standard deviation of the sums'
+  /// errors as their median shows it; infinite where too few elements show it.
+  struct Sample {
+    double of_typical, deviation;
+  };
+  Sample sample(const GemmOperands& operands, const void* d, double typical_error) const;
   ElementwiseError worst_of_one_term(const GemmOperands& operands);
 
   Device& device_;

@@ -27,9 +27,6 @@ constexpr std::int64_t kSampledElements = 64, kSampledProducts = 8;
 constexpr double kFalseAlarms = 1e-9;
 /// This many checksums determine their own spread, even if one of them is wrong.
 constexpr std::size_t kAlike = 512;
-/// The median of |x| for x from N(0, 1).
-constexpr double kNormalMedian = 0.6745;
-
 std::int64_t block_columns(const GemmProblem& p) {
   return p.k > kLongSum ? kLeastBlock : std::clamp((p.n + kBlocks - 1) / kBlocks, kLeastBlock, kGreatestBlock);
 }

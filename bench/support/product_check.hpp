@@ -18,9 +18,14 @@ struct ProductRoundings {
 
   /// What the sum may be off, z as below.
   double error(double z, double norm) const { return (bias + z * chance) * (1 + z) * norm; }
+  /// The root of the mean square over many elements: that of a sum's greatest part is at most 2 T (Doob's inequality).
+  double typical_error(double norm) const { return (bias + chance) * 2 * norm; }
 };
 /// D is rounded `output_roundings` times (GemmPlan).
 ProductRoundings product_roundings(const GemmProblem& problem, int output_roundings);
+
+/// The median of |x| for x from N(0, 1).
+inline constexpr double kNormalMedian = 0.6745;
 
 /// z such that no right result of so many comparisons fails, but for a chance of 1e-9.
 double certain_deviations(double comparisons);

@@ -21,7 +21,7 @@ double applied(GemmEpilogue epilogue, double sum, double bias) {
   return has_gelu(epilogue) ? x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) : x;
 }
 
-/// Of fp32 operands, by plain loops. What it does instead of what the problem asks for may be changed.
+/// By plain loops. What it does instead of what the problem asks for may be changed.
 class Loops final : public GemmPlan {
  public:
   explicit Loops(const GemmProblem& problem) : epilogue(problem.epilogue), alpha(problem.alpha), problem_(problem) {}
@@ -33,16 +33,18 @@ class Loops final : public GemmPlan {
   void launch(int, const GemmOperands& operands, void* d, void*, Stream) const override {
     const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
     for (std::int64_t i = 0; i < problem_.batch; ++i) {
-      const auto* const a = static_cast<const float*>(operands.a) + i * m * k;
-      const auto* const b = static_cast<const float*>(operands.b) + i * k * n;
+      const auto operand = [&, type = problem_.type](const void* data, std::int64_t index) {
+        return static_cast<float>(load_as_double(type, data, static_cast<std::size_t>(index)));
+      };
       const std::int64_t first_bias = (i + bias_of_next) % problem_.batch * m;
       for (std::int64_t column = 0; column < n; ++column) {
         for (std::int64_t row = 0; row < m; ++row) {
           float sum = 0;
           for (std::int64_t l = 0; l < k; ++l) {
-            sum += a[transposes_a(problem_.layout) ? row * k + l : l * m + row] *
-                   b[transposes_b(problem_.layout) ? l * n + column : column * k + l];
+            sum += operand(operands.a, i * m * k + (transposes_a(problem_.layout) ? row * k + l : l * m + row)) *
+                   operand(operands.b, i * k * n + (transposes_b(problem_.layout) ? l * n + column : column * k + l));
           }
+          sum *= 1 + sum_error * ((row + column) % 2 == 0 ? 1.0F : -1.0F);
           const double bias =
               operands.bias ? load_as_double(problem_.bias_type(), operands.bias, static_cast<std::size_t>(first_bias + row))
                             : 0;
@@ -56,12 +58,18 @@ class Loops final : public GemmPlan {
   GemmEpilogue epilogue;
   double alpha;
   std::int64_t bias_of_next = 0;
+  float sum_error = 0;  ///< relative to the sum, of either sign
 
  private:
   GemmProblem problem_;
 };
 
-/// On the host, whose BLAS makes the product without the epilogue.
+const GemmKernels kLoops = {"loops", 0, cpu::gemm.version,
+                            [](const GemmProblem& problem, int, const GemmOperands&) -> std::unique_ptr<GemmPlan> {
+                              return std::make_unique<Loops>(problem);
+                            }};
+
+/// On the host, whose BLAS makes the product without the epilogue where it has the type.
 class Fused {
  public:
   explicit Fused(const GemmProblem& problem, Distribution data = Distribution::normal)
@@ -72,7 +80,8 @@ class Fused {
         b_(filled(problem.batch * problem.b_count(), problem.type, {data, 3, 1})),
         bias_(filled(problem.batch * problem.m, problem.bias_type(), {data, 3, 2})),
         d_(device_->allocate(d_count() * size_of(problem.output))),
-        check_(*device_, problem, {data, 3, 0}, {data, 3, 1}, cpu::gemm, loops, 0, operands(), nullptr) {
+        check_(*device_, problem, {data, 3, 0}, {data, 3, 1}, problem.type == DataType::fp32 ? cpu::gemm : kLoops, loops, 0,
+               operands(), nullptr) {
     device_->poison(d_.get(), d_count() * size_of(problem_.output));
   }
 
@@ -195,6 +204,31 @@ TEST(EpilogueCheck, FindsOneWrongElementWhereverItIs) {
       fused.set(i, right);
     }
     EXPECT_EQ(fused.verify().status, Status::passed);
+  }
+}
+
+TEST(EpilogueCheck, OfSumsInFewBitsFindsWhatTheyCouldBeOffBy) {
+  for (DataType output : {DataType::bf16, DataType::fp8}) {
+    for (GemmEpilogue epilogue : {GemmEpilogue::none, GemmEpilogue::bias_gelu, GemmEpilogue::relu}) {
+      SCOPED_TRACE(testing::Message() << name(epilogue) << " " << name(output));
+      const GemmProblem problem = {32, 96, 2048, DataType::fp8, GemmLayout::tn, 1, output, epilogue, 0x1p-5};
+      Fused fused(problem);
+      EXPECT_EQ(fused.verify().status, Status::failed) << "poisoned";
+      fused.multiply();
+      const Verification exact = fused.verify();
+      EXPECT_EQ(exact.status, Status::passed) << exact.detail;
+      fused.loops.sum_error = 0.01F;
+      fused.multiply();
+      fused.loops.sum_error = 0;
+      const Verification rounded = fused.verify();
+      EXPECT_EQ(rounded.status, Status::passed) << rounded.detail;
+      std::int64_t large = 0;
+      while (std::fabs(fused.at(large)) < 2) ++large;
+      fused.set(large, 0);
+      EXPECT_EQ(fused.verify().status, Status::failed) << "one element of 2 is 0: " << fused.verify().detail;
+      for (std::int64_t i = 0; i < problem.d_count(); ++i) fused.set(i, 0);
+      EXPECT_EQ(fused.verify().status, Status::failed) << "all are 0";
+    }
   }
 }
 
