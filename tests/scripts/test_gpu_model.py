@@ -242,6 +242,24 @@ def test_blackwell_multiplies_block_scaled_matrices(tmp_path):
     report_of(found, tmp_path)
 
 
+def test_products_are_compared_with_and_without_an_epilogue(tmp_path):
+    out, product = tmp_path / "out", "gemm/fp8/m:64/n:32/k:128"
+    done = roofmark("run", "--device", "cuda:0", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
+                    "--case", f"{product}/epilogue:none,bias_gelu", "--case", f"{product}/epilogue:bias_gelu/act:separate",
+                    "--case", f"{product}/out:fp8", GPUMODEL_MEMORY="80M", GPUMODEL_TOTAL="80M")  # room for two, each with a workspace of 32 MiB
+    found = Run(done, out)
+    assert found.status == 0, found.stderr
+    rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
+    records = {e["name"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
+    words = ["", "/out:fp8", "/epilogue:bias_gelu", "/epilogue:bias_gelu/act:separate"]
+    assert set(records) == {product + word + rest for word in words}
+    assert {record["verification"][when]["status"] for record in records.values() for when in ("before", "after")} == {"passed"}
+    compared = [(c["key"], c["name"], c["numerator"], c["denominator"]) for c in found.result["comparisons"] if c["numerator"].startswith("gemm/")]
+    assert ("epilogue", "none against bias_gelu", product + rest, f"{product}/epilogue:bias_gelu{rest}") in compared
+    assert "epilogue none against bias_gelu" in found.stdout
+    assert "epilogue:bias_gelu" in report_of(found, tmp_path)
+
+
 def test_transfers_have_a_line_per_series(tmp_path):
     found = run_to(tmp_path / "out", cases=r"^transfer/(peer/|\w+/int8/bytes:(64|16384|1048576)/)", GPUMODEL_NOISE="0",
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")
