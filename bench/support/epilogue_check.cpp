@@ -164,7 +164,7 @@ Verification EpilogueCheck::verify(const GemmOperands& operands, void* d) {
   if (sums_in_few_bits(problem_.type)) {
     const Sample some = sample(operands, d, of_d.typical_error(norm) + of_product.typical_error(norm));
     of_typical = some.of_typical;
-    sum_error = std::min(sum_error, 4 * z * some.deviation);
+    sum_error = std::min(sum_error, 4 * z * std::max(some.deviation, product_check_.sum_deviation() * norm));
   }
   const ElementwiseError worst = worst_element(operands, d, sum_error);
   // The greatest, and a NaN before any number.

@@ -22,12 +22,11 @@ namespace roofmark {
 ///   the bound by Cauchy and Schwarz: alpha x the fourth root of (greatest sum of a[i, l]^4 over l) x (greatest sum of
 ///   b[l, j]^4 over l).
 /// - Where tensor cores keep few bits (fp8 and narrower), that allows an element more than its value. There the root of the
-/// mean
-///   square of some thousand errors must keep within u |D|, the slope x twice the typical error, and the loss; and `error`, of
-///   both sums together, is at most 4 z of the median of these errors where the activation's slope is about 1, taken as that of
-///   a normal distribution, as ProductCheck does.
-/// - That still allows more than a GELU differs from a ReLU. So once the same algorithm multiplies A by a B with one element
-/// in
+///   mean square of some thousand errors must keep within u |D|, the slope x twice the typical error, and the loss; and
+///   `error`, of both sums together, is at most 4 z of the median of these errors where the activation's slope is about 1,
+///   taken as that of a normal distribution, as ProductCheck does; or 4 z of what its checksums show the library's product to
+///   be off, where that is more: an algorithm may split k in some tiles of D, and make the rest bit for bit as the product.
+/// - That still allows more than a GELU differs from a ReLU. So once the same algorithm multiplies A by a B with one element in
 ///   each column, and with error = 0 all elements are compared again.
 class EpilogueCheck {
  public:

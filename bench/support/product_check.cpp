@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "bench/support/rounding.hpp"
@@ -27,6 +28,9 @@ constexpr std::int64_t kSampledElements = 64, kSampledProducts = 8;
 constexpr double kFalseAlarms = 1e-9;
 /// This many checksums determine their own spread, even if one of them is wrong.
 constexpr std::size_t kAlike = 512;
+/// The root of the mean square of this many is not a quarter of their standard deviation, but for a chance of 1e-12.
+constexpr double kTelling = 32;
+
 std::int64_t block_columns(const GemmProblem& p) {
   return p.k > kLongSum ? kLeastBlock : std::clamp((p.n + kBlocks - 1) / kBlocks, kLeastBlock, kGreatestBlock);
 }
@@ -264,11 +268,18 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
         matrix(d, output_, i * problem_.d_count()), z, scratch, sums);
   }
   auto& [errors, norms, allowed, square_sum] = sums;
+  std::vector<double> relative;
+  double squares = 0;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (norms[i] == 0) continue;
+    relative.push_back(errors[i] / norms[i]);
+    squares += relative.back() * relative.back();
+  }
+  const auto count = static_cast<double>(relative.size());
+  sum_deviation_ = relative.empty()   ? 0
+                   : count < kTelling ? std::numeric_limits<double>::infinity()
+                                      : std::sqrt(squares / count);
   if (sums_in_few_bits(problem_.type) && errors.size() >= kAlike && std::isfinite(square_sum)) {
-    std::vector<double> relative;
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      if (norms[i] > 0) relative.push_back(errors[i] / norms[i]);
-    }
     const double deviation = relative.empty() ? 0 : median(std::move(relative)) / kNormalMedian;
     for (std::size_t i = 0; i < allowed.size(); ++i) allowed[i] = std::min(allowed[i], 4 * z * deviation * norms[i]);
   }

@@ -84,6 +84,10 @@ class ProductCheck {
   /// call draws other signs.
   Verification verify(Device& device, const void* a, const void* b, const void* d);
 
+  /// How far off the elements were that were verified last, relative to T: the root of the mean square as the checksums show
+  /// it; infinite where they are too few.
+  double sum_deviation() const { return sum_deviation_; }
+
  private:
   /// An element as float64 has it.
   struct Element {
@@ -114,6 +118,7 @@ class ProductCheck {
   DataType output_;
   ProductRoundings roundings_;
   std::uint64_t calls_ = 0;
+  double sum_deviation_ = 0;
   std::vector<Element> elements_;
 };
 
