@@ -17,6 +17,8 @@ struct EpilogueReference {
   const void* bias;  ///< null where the epilogue has none
   /// What the sums behind D and behind `product` may be off together: by this, and by this times the product and the bias.
   double sum_error, relative_error;
+  /// D's own rounding is at least that of an element of this magnitude.
+  double least_rounded = 0;
 };
 
 struct EpilogueKernels {

@@ -27,7 +27,7 @@ ROOFMARK_HOST_DEVICE inline Scaled epilogue_reference(const EpilogueReference& o
     value = gelu_tanh_reference(x).value;
     error = 1.13 * error + 0x1p-12 * fabs(x);
   }
-  return {value, fabs(value) + error / unit_roundoff(p.output)};
+  return {value, fmax(fabs(value), of.least_rounded) + error / unit_roundoff(p.output)};
 }
 
 }  // namespace roofmark

@@ -38,7 +38,7 @@ class SeparateActivation final : public GemmPlan {
   }
 
   const std::vector<std::string>& algorithms() const override { return algorithms_; }
-  int output_roundings(int algorithm) const override { return product_->output_roundings(algorithm) + 1; }
+  int output_roundings(int algorithm) const override { return product_->output_roundings(algorithm); }
   void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
     product_->launch(algorithm, operands, before_.get(), workspace, stream);
     ElementwiseArrays arrays;

@@ -17,7 +17,7 @@ namespace roofmark {
 /// - The library makes the same product without the epilogue, in the type of its sums, and ProductCheck checks it.
 /// - All elements of D, on the device, against the epilogue of that product in float64. Both sums may be off as ProductCheck
 ///   says, `error` each, and a bias or an activation passes that on:
-///     allowed = u |D| + slope (2 error + roundings in fp32 of product and bias) + loss
+///     allowed = u |D| + slope (2 error + roundings in fp32 of product and bias) + loss, |D| at least the smallest normal
 ///   slope is 1, of a GELU 1.13 and its loss 2^-12 |x| (epilogue_reference.hpp). The T of `error` is taken for all elements as
 ///   the bound by Cauchy and Schwarz: alpha x the fourth root of (greatest sum of a[i, l]^4 over l) x (greatest sum of
 ///   b[l, j]^4 over l).
@@ -33,10 +33,11 @@ class EpilogueCheck {
   /// Device memory that it holds: the products without the epilogue, and B and D of the third step.
   static std::size_t bytes(const GemmProblem& problem);
 
-  /// `operands` are those of any slot. `kernels` made `plan`; it and `workspace` outlive this. Throws Unsupported if the
-  /// library has no product without the epilogue.
+  /// `operands` are those of any slot. `kernels` made `plan`; it and `workspace` outlive this. An activation of its own kernel
+  /// reads the sum, with its bias, rounded to D's type. Throws Unsupported if the library has no product without the epilogue.
   EpilogueCheck(Device& device, const GemmProblem& problem, const Fill& a, const Fill& b, const GemmKernels& kernels,
-                const GemmPlan& plan, int algorithm, const GemmOperands& operands, void* workspace);
+                const GemmPlan& plan, int algorithm, const GemmOperands& operands, void* workspace,
+                bool rounds_before_activation);
 
   /// Error and bound are in units of what is allowed, the worst of all steps.
   Verification verify(const GemmOperands& operands, void* d);
@@ -61,6 +62,7 @@ class EpilogueCheck {
   const GemmPlan& plan_;
   int algorithm_;
   void* workspace_;
+  bool rounds_before_activation_;
   std::unique_ptr<GemmPlan> plain_plan_;
   Memory product_, one_term_b_, one_term_d_;
   ProductCheck product_check_;

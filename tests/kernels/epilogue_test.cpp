@@ -41,7 +41,7 @@ TEST_P(Epilogue, IsThatOfEachElementAndItsRow) {
       const Memory product = filled(DataType::fp32, kElements, 0), bias = filled(DataType::bf16, kRows * kBatch, 1);
       const Memory expected = filled(DataType::fp64, kSome, 2), allowed = filled(DataType::fp64, kSome, 2);
       ASSERT_EQ(problem.bias_type(), DataType::bf16);
-      kernels_->reference({problem, product.get(), DataType::fp32, bias.get(), 0.25, 0.125}, kFirst, kSome,
+      kernels_->reference({problem, product.get(), DataType::fp32, bias.get(), 0.25, 0.125, 0.5}, kFirst, kSome,
                           static_cast<double*>(expected.get()), static_cast<double*>(allowed.get()), device_->stream());
       device_->synchronize();
       const std::vector<double> of_product = values(DataType::fp32, product, kElements),
@@ -60,7 +60,7 @@ TEST_P(Epilogue, IsThatOfEachElementAndItsRow) {
         }
         ASSERT_NEAR(got[i], x, 1e-14) << at;
         const double error = slope * (0.25 + 0.125 * (std::fabs(of_product[at]) + std::fabs(added))) + loss +
-                             unit_roundoff(output) * std::fabs(x);
+                             unit_roundoff(output) * std::max(std::fabs(x), 0.5);
         ASSERT_NEAR(unit_roundoff(output) * got_allowed[i], error, 1e-6) << at << ", but for a sum in fp32";
       }
     }

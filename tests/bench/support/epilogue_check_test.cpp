@@ -17,10 +17,15 @@ namespace {
 
 using Status = Verification::Status;
 
-double applied(GemmEpilogue epilogue, double sum, double bias) {
-  const double x = sum + (has_bias(epilogue) ? bias : 0);
+double activated(GemmEpilogue epilogue, double x) {
   if (has_relu(epilogue)) return std::max(x, 0.0);
   return has_gelu(epilogue) ? x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) : x;
+}
+
+double rounded(DataType type, double value) {
+  double stored = 0;  // of any type, which is not wider
+  store(type, &stored, 0, value);
+  return load_as_double(type, &stored, 0);
 }
 
 /// Truncated to the 14 bits that tensor cores may keep.
@@ -60,8 +65,10 @@ class Loops final : public GemmPlan {
           const double bias =
               operands.bias ? load_as_double(problem_.bias_type(), operands.bias, static_cast<std::size_t>(first_bias + row))
                             : 0;
+          double x = alpha * static_cast<double>(sum) + (has_bias(epilogue) ? bias : 0);
+          if (rounds_first) x = rounded(problem_.output, x);
           store(problem_.output, d, static_cast<std::size_t>((i * n + column) * m + row),
-                applied(epilogue, alpha * static_cast<double>(sum), bias));
+                activated(epilogue, x) + activation_error * std::fabs(x));
         }
       }
     }
@@ -71,6 +78,8 @@ class Loops final : public GemmPlan {
   double alpha;
   std::int64_t bias_of_next = 0;
   float sum_error = 0;             ///< relative to the sum, of either sign
+  double activation_error = 0;     ///< relative to what the activation reads
+  bool rounds_first = false;       ///< to D's type, before the activation
   std::int64_t split_columns = 0;  ///< the first columns, whose sums are added in two parts
 
  private:
@@ -85,7 +94,7 @@ const GemmKernels kLoops = {"loops", 0, cpu::gemm.version,
 /// On the host, whose BLAS makes the product without the epilogue where it has the type.
 class Fused {
  public:
-  explicit Fused(const GemmProblem& problem, Distribution data = Distribution::normal)
+  explicit Fused(const GemmProblem& problem, Distribution data = Distribution::normal, bool rounds_first = false)
       : loops(problem),
         problem_(problem),
         device_(open_cpu_device()),
@@ -94,7 +103,8 @@ class Fused {
         bias_(filled(problem.batch * problem.m, problem.bias_type(), {data, 3, 2})),
         d_(device_->allocate(d_count() * size_of(problem.output))),
         check_(*device_, problem, {data, 3, 0}, {data, 3, 1}, problem.type == DataType::fp32 ? cpu::gemm : kLoops, loops, 0,
-               operands(), nullptr) {
+               operands(), nullptr, rounds_first) {
+    loops.rounds_first = rounds_first;
     device_->poison(d_.get(), d_count() * size_of(problem_.output));
   }
 
@@ -220,6 +230,31 @@ TEST(EpilogueCheck, FindsOneWrongElementWhereverItIs) {
   }
 }
 
+// Near 0, where fp8 and fp16 are evenly spaced, and the least error before the last rounding moves some elements by one step
+// more.
+TEST(EpilogueCheck, PassesSmallElementsThatAreRoundedTheOtherWay) {
+  for (DataType output : {DataType::fp16, DataType::fp8}) {
+    for (bool rounds_first : {false, true}) {
+      const GemmProblem problem = {256, 256, 16, DataType::fp32, GemmLayout::tn, 1, output, GemmEpilogue::gelu, 0.25};
+      Fused fused(problem, Distribution::normal, rounds_first);
+      fused.loops.activation_error = 0x1p-13;
+      fused.multiply();
+      const Verification found = fused.verify();
+      EXPECT_EQ(found.status, Status::passed) << name(output) << ", " << rounds_first << ": " << found.detail;
+    }
+  }
+}
+
+TEST(EpilogueCheck, FindsOneWrongElementOfASumThatIsRoundedBeforeItsActivation) {
+  for (DataType output : {DataType::fp16, DataType::bf16}) {
+    Fused fused(problem_of(GemmEpilogue::bias_gelu, output), Distribution::normal, true);
+    fused.multiply();
+    EXPECT_EQ(fused.verify().status, Status::passed) << fused.verify().detail;
+    fused.set(137, fused.at(137) + std::max(8 * unit_roundoff(output) * std::fabs(fused.at(137)), 0.02));
+    EXPECT_EQ(fused.verify().status, Status::failed) << fused.verify().detail;
+  }
+}
+
 TEST(EpilogueCheck, OfSumsInFewBitsFindsWhatTheyCouldBeOffBy) {
   for (DataType output : {DataType::bf16, DataType::fp8}) {
     for (GemmEpilogue epilogue : {GemmEpilogue::none, GemmEpilogue::bias_gelu, GemmEpilogue::relu}) {
@@ -290,7 +325,7 @@ TEST(EpilogueCheck, ChecksTheProductThatItComparesWith) {
   const GemmOperands operands{a.data(), b.data()};
   const Loops loops(problem);
   loops.launch(0, operands, d.data(), nullptr, nullptr);
-  EpilogueCheck check(*device, problem, of_a, of_b, kernels, loops, 0, operands, nullptr);
+  EpilogueCheck check(*device, problem, of_a, of_b, kernels, loops, 0, operands, nullptr, false);
   const Verification found = check.verify(operands, d.data());
   EXPECT_EQ(found.status, Status::failed);
   EXPECT_THAT(found.detail, testing::StartsWith("the product without the epilogue"));
