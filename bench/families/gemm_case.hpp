@@ -17,8 +17,7 @@ inline constexpr DataType kOutputTypes[] = {DataType::bf16, DataType::fp16, Data
 /// are: neither all where an activation is linear nor beyond the range of fp8.
 GemmProblem with_output(GemmProblem problem, DataType output, GemmEpilogue epilogue);
 
-/// `what`: the layer that has this shape, for the record. Throws std::invalid_argument for an unknown algo, a size below 1, and
-/// a separate activation where there is none.
+/// `what`: the layer that has this shape, for the record. Throws std::invalid_argument for an unknown algo, and a size below 1.
 Case make_case(const Listing& listing, const GemmProblem& problem, const std::string& algo, const std::string& what = {},
                Activation activation = Activation::fused);
 

@@ -58,6 +58,7 @@ class SeparateActivation final : public GemmPlan {
 }  // namespace
 
 std::string reason_against_separate_activation(Backend backend, const GemmProblem& problem) {
+  if (!has_activation(problem.epilogue)) return "act:separate needs an epilogue with relu or gelu";
   const ElementwiseKernels* const kernels = elementwise_for(backend);
   const ElementwiseProblem activation = activation_of(problem);
   if (kernels && kernels->supports(activation)) return {};

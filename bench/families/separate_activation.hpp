@@ -11,7 +11,7 @@
 
 namespace roofmark::gemm {
 
-/// Why the device has no such activation as a kernel of its own; empty if it has.
+/// Why there is no such activation as a kernel of its own; empty if there is.
 std::string reason_against_separate_activation(Backend backend, const GemmProblem& problem);
 
 /// Device memory of such a plan: the product before the activation.

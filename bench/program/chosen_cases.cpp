@@ -33,9 +33,13 @@ bool is_of(const CaseName& c, const CaseName& name) {
                      [&](const auto& entry) { return value_of(c.shape, entry.first) == entry.second; });
 }
 
-std::string keys_of(const CaseName& name) {
+/// Those of its name, and those whose absence from it means a value.
+std::string keys_of(const Case& made) {
   std::vector<std::string> keys;
-  for (const auto& [key, value] : name.shape) keys.push_back(key);
+  for (const auto& [key, value] : made.shape) keys.push_back(key);
+  for (const auto& [key, value] : made.implied) {
+    if (value_of(made.shape, key).empty()) keys.push_back(key);
+  }
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 

@@ -47,8 +47,7 @@ TEST(GemmOutput, NamesWhatItsOutputHasThatOthersLack) {
             "gemm/bf16/batch:2/m:32/n:48/k:64/epilogue:relu" + rest);
   EXPECT_EQ(named("/epilogue:gelu/act:fused"), sizes + "/epilogue:gelu" + rest);
   EXPECT_EQ(named("/epilogue:gelu/act:separate"), sizes + "/epilogue:gelu/act:separate" + rest);
-  EXPECT_THROW(named("/act:separate"), std::invalid_argument);
-  EXPECT_THROW(named("/epilogue:bias/act:separate"), std::invalid_argument);
+  EXPECT_EQ(named("/act:separate"), sizes + "/act:separate" + rest);
   EXPECT_THROW(named("/out:e4m3"), std::invalid_argument);
   EXPECT_THROW(named("/epilogue:silu"), std::invalid_argument);
 }
@@ -92,6 +91,9 @@ TEST(GemmOutput, SaysWhichOutputsTheLibraryLacks) {
     EXPECT_EQ(reason(100, type, "epilogue:bias_gelu"), type == "int8" ? "cuBLASLt has no epilogue for int8" : "");
   }
   EXPECT_EQ(reason(90, "fp8", "epilogue:relu/act:separate"), "");
+  for (const char* words : {"act:separate", "epilogue:none/act:separate", "epilogue:bias/act:separate"}) {
+    EXPECT_EQ(reason(90, "fp8", words), "act:separate needs an epilogue with relu or gelu") << "beside others of a list";
+  }
   EXPECT_EQ(reason(90, "fp8", "out:fp8/epilogue:relu/act:separate"), "there is no kernel for relu of fp8 alone");
   DeviceInfo host;
   host.id = "cpu";
