@@ -8,17 +8,18 @@ import json
 import jsonschema
 
 from .program import printable
+from .result import LARGEST
 
 VERSION = 2  # kVerdictVersion (harness/result/acceptance_file.hpp)
 VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
 
-_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
 _DEVICE = {"type": "string", "pattern": r"^(\S+ \(\S+ of .*\)|\S+ of .*)$"}  # evidence.device_label
 _SUBJECT = {"type": "object", "required": ["name", "verdict", "checks", "bad"], "properties": {
     "name": _TEXT, "verdict": {"enum": VERDICTS}, "checks": {"type": "integer"}, "bad": {"type": "integer"}}}
 _SUBJECTS = {"type": "array", "items": _SUBJECT, "minItems": 1}
 _DEVICES = _SUBJECTS | {"items": _SUBJECT | {"properties": _SUBJECT["properties"] | {"name": _DEVICE}}}
-# What the tools read of it.
+# What the tools read of it. A check has all that its rule and its entry have, so that neither may have the other's.
 _SCHEMA = {
     "type": "object", "required": ["judged_utc", "accepted", "build", "profile", "files", "delivery", "nodes", "devices", "names",
                                     "rules"],
@@ -33,10 +34,10 @@ _SCHEMA = {
             "path": _TEXT, "sha256": _TEXT, "not_held": {"type": ["array", "null"], "items": _TEXT}}}},
         "names": {"type": "array", "items": _TEXT},
         "rules": {"type": "array", "items": {
-            "type": "object", "required": ["rule", "per", "checks"], "properties": {
+            "type": "object", "required": ["rule", "per", "checks"], "additionalProperties": False, "properties": {
                 **dict.fromkeys(("rule", "quantity", "meaning", "per", "reason", "source", "origin"), _TEXT),
                 "checks": {"type": "array", "minItems": 1, "items": {
-                    "type": "object", "required": ["mandatory", "verdict", "expected", "found"], "properties": {
+                    "type": "object", "required": ["mandatory", "verdict", "expected", "found"], "additionalProperties": False, "properties": {
                         **dict.fromkeys(("node", "file", "expected", "found", "explanation"), _TEXT), "device": _DEVICE,
                         **dict.fromkeys(("limit", "measured", "interval_low", "interval_high", "margin"), _NUMBER),
                         "of": {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
@@ -48,13 +49,19 @@ def is_verdict(data):
     return b'"judged_utc"' in data[:100]
 
 
+def _no_number(text):
+    raise ValueError(f"{text} is not JSON")
+
+
 def parse(data):
     """The verdict with `checks`, of one case each and with the facts of their rule, in place of its `rules` and `names`; raises ValueError
     with one line that says what is wrong."""
     try:
-        verdict = json.loads(data)
+        verdict = json.loads(data, parse_constant=_no_number)
     except ValueError as error:
         raise ValueError("not JSON") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply for a verdict") from error
     if is_verdict(data) and isinstance(verdict, dict) and (version := verdict.get("verdict_version", 1)) != VERSION:
         raise ValueError(f"a verdict of version {version!r}, and these scripts read version {VERSION}: have roofmark accept judge again")
     for error in jsonschema.Draft202012Validator(_SCHEMA).iter_errors(verdict):
@@ -74,7 +81,7 @@ def _checks(rules, names):
             if cases is None:
                 made.append(check)
             elif max(cases) < len(names):
-                made += [check | {"of": names[case]} for case in cases]
+                made += [check | {"of": names[int(case)]} for case in cases]  # 0.0 is an integer too
             else:
                 raise ValueError(f"not a verdict of roofmark accept: a check of {printable(rule['rule'])} is of name {max(cases)} of {len(names)}")
     return made

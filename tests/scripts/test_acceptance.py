@@ -5,6 +5,7 @@
 import copy
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -302,11 +303,30 @@ def test_an_entry_of_several_cases_is_a_check_of_each(delivered):
     one = check("thermal", "PASS", labels[0], limit=0.01, measured=0.0, expected="<= 1 %", found="0 %")
     checks = [one | {"of": name} for name in ("a", "b", "a")]
     file = folded(judged(paths, checks))
-    file["rules"][0]["checks"] = [file["rules"][0]["checks"][0] | {"of": [0, 1, 0]}]
-    assert verdicts.parse(json.dumps(file).encode())["checks"] == checks
+    for cases in [0.0, 1.0, 0.0], [0, 1, 0]:  # the same numbers in JSON
+        file["rules"][0]["checks"] = [file["rules"][0]["checks"][0] | {"of": cases}]
+        assert verdicts.parse(json.dumps(file).encode())["checks"] == checks
     file["names"].pop()
     with pytest.raises(ValueError, match="not a verdict of roofmark accept: a check of thermal is of name 1 of 1"):
         verdicts.parse(json.dumps(file).encode())
+
+
+@pytest.mark.parametrize("change", [
+    lambda rule, entry: rule.update(limit="x"), lambda rule, entry: rule.update(of={}), lambda rule, entry: entry.update(rule=7),
+    lambda rule, entry: entry.update(measured=math.nan), lambda rule, entry: entry.update(margin=math.inf),
+    lambda rule, entry: entry.update(limit=10**400, measured=0.5), lambda rule, entry: entry.update(of=[0.5])])
+def test_what_roofmark_does_not_write_is_no_verdict(delivered, change):
+    _, paths, labels = delivered
+    file = folded(judged(paths, [check("dram", "PASS", labels[0], of=PRODUCT, limit=0.8, measured=0.9)]))
+    [rule] = file["rules"]
+    change(rule, rule["checks"][0])
+    with pytest.raises(ValueError, match="not a verdict of roofmark accept|not JSON"):
+        verdicts.parse(json.dumps(file).encode())
+
+
+def test_a_verdict_nested_without_end_is_refused():
+    with pytest.raises(ValueError, match="nested too deeply for a verdict"):
+        verdicts.parse(b'{"judged_utc": ' + b"[" * 100000)
 
 
 def test_bad_input_is_one_line(delivered, tmp_path):
