@@ -8,6 +8,7 @@
 
 #include "bench/program/commands.hpp"
 #include "bench/program/plan.hpp"
+#include "bench/program/selected_device.hpp"
 #include "bench/program/usage_error.hpp"
 #include "bench/support/process_fabric.hpp"
 #include "harness/judge/acceptance/reading.hpp"
@@ -282,14 +283,16 @@ int profile_check(const std::string& profile_name) {
 
 int profile_show(const std::string& profile_name, const std::string& device_id) {
   const Profile profile = read_profile(profile_name);
-  const DeviceInfo device = device_id.empty() ? device_of(profile) : open_device(device_id)->info();
+  std::string note;
+  const DeviceInfo device = device_id.empty() ? device_of(profile) : open_selected(device_id, note)->info();
+  if (!note.empty()) say("roofmark", note);
   const std::map<std::string, Plan> plans = plans_of(profile, device);
   const Roofline roofline = theoretical_roofline(device);
   const TerminalStyle style = terminal_style(stdout);
   const auto columns = static_cast<std::size_t>(style.columns);
   fmt::print("{}\n", profile_text(profile, style));
   const bool is_gpu = device.backend == Backend::cuda;
-  const std::string where = !device_id.empty() ? device_id
+  const std::string where = !device_id.empty() ? device.id
                             : is_gpu ? "ceilings from roofmark's table of GPUs; accept uses those of the measured device"
                                      : "shares of ceilings of the same run";
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));

@@ -58,7 +58,8 @@ void add_profile(CLI::App& app, Arguments& arguments) {
                                 "Exit status:\n"
                                 "  0  no mistake\n"
                                 "  1  mistakes, one line each\n"
-                                "  2  usage error, or a profile that cannot be read\n");
+                                "  2  usage error, or a profile that cannot be read\n"
+                                "  3  standard output cannot be written\n");
   CLI::App* show = add_command(*command, "show", "show each limit, as a rate where it is one, with its source",
                                "Examples:\n"
                                "  roofmark profile show h200_sxm\n"
@@ -73,7 +74,7 @@ void add_profile(CLI::App& app, Arguments& arguments) {
         ->required();
   }
   show->add_option("--device", arguments.profile_device, "device to compute the limits for")
-      ->type_name("cpu|cuda:N")
+      ->type_name("auto|cpu|cuda:N")
       ->default_str("the device that the profile is for");
 }
 

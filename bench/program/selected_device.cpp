@@ -7,7 +7,7 @@
 namespace roofmark {
 
 std::unique_ptr<Device> open_selected(const std::string& value, std::string& note) {
-  if (value == "all") throw UsageError("--device all works only with run; list and info take one device: auto, cpu or cuda:N");
+  if (value == "all") throw UsageError("--device all works only with run; other commands take one device: auto, cpu or cuda:N");
   return open_device(resolve_devices(value, note).front());
 }
 

@@ -26,6 +26,9 @@ def test_a_profile_is_shown_with_the_cases_of_the_device_that_is_asked_for():
     assert "(1 of the suite quick)" in product
     done = roofmark("profile", "show", "cpu", "--device", "gpu")
     assert_one_line(done)
+    assert "(known: auto, cpu, cuda, cuda:N, all)" in done.stderr
+    done = roofmark("profile", "show", "cpu", "--device", "cuda:99")  # as of the other commands, not an error of CUDA's
+    assert done.returncode == 3 and re.match("roofmark: no (GPU can be used: |cuda:99 on this host )", done.stderr), done.stderr
 
 
 def test_a_build_without_kernels_for_the_device_says_that_it_cannot_tell_the_cases():
