@@ -4,16 +4,16 @@
 
 import collections
 import json
+import sys
 
 import jsonschema
 
 from .program import printable
-from .result import LARGEST
 
 VERSION = 2  # kVerdictVersion (harness/result/acceptance_file.hpp)
 VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
 
-_TEXT, _NUMBER = {"type": "string"}, {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number", "minimum": -sys.float_info.max, "maximum": sys.float_info.max}
 _DEVICE = {"type": "string", "pattern": r"^(\S+ \(\S+ of .*\)|\S+ of .*)$"}  # evidence.device_label
 _SUBJECT = {"type": "object", "required": ["name", "verdict", "checks", "bad"], "properties": {
     "name": _TEXT, "verdict": {"enum": VERDICTS}, "checks": {"type": "integer"}, "bad": {"type": "integer"}}}

@@ -324,6 +324,12 @@ def test_what_roofmark_does_not_write_is_no_verdict(delivered, change):
         verdicts.parse(json.dumps(file).encode())
 
 
+def test_any_limit_of_a_profile_is_read(delivered):
+    _, paths, labels = delivered
+    verdict = judged(paths, [check("dram", "PASS", labels[0], limit=1e300, measured=0.0, margin=1.0, expected="<= 1e300")])
+    assert verdicts.parse(written(verdict).encode())["checks"] == verdict["checks"]
+
+
 def test_a_verdict_nested_without_end_is_refused():
     with pytest.raises(ValueError, match="nested too deeply for a verdict"):
         verdicts.parse(b'{"judged_utc": ' + b"[" * 100000)
