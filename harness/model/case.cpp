@@ -22,10 +22,11 @@ Comparison compare(const Case& numerator, const Case& denominator) {
   bool alike = numerator.family == denominator.family && numerator.operation == denominator.operation &&
                numerator.type == denominator.type;
   std::vector<Comparison> differing;
+  const CaseName &above = numerator, &below = denominator;
   const auto see = [&](const std::string& key) {
     const std::string one = stated_or_implied(numerator, key), other = stated_or_implied(denominator, key);
     alike = alike && !one.empty() && !other.empty();
-    if (one != other) differing.push_back({one + " against " + other, key, numerator, denominator});
+    if (one != other) differing.push_back({one + " against " + other, key, above, below});
   };
   for (const auto& [key, value] : numerator.shape) see(key);
   for (const auto& [key, value] : denominator.shape) {
