@@ -35,7 +35,6 @@ std::string scaled(double value, std::string_view unit, int digits = kDigits) {
                      unit);
 }
 
-/// Three digits, or as many as a larger number has: no prefix and no exponent.
 /// What rounds to 0.0 is 0, and never -0.
 double percent_of(double share, int decimals = 1) {
   return std::abs(100 * share) < 0.5 * std::pow(10, -decimals) ? 0 : 100 * share;

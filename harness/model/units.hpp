@@ -40,7 +40,7 @@ std::string format_clock(double hz);
 std::string format_power(double watts);
 /// 400 Gb/s: bits, as ports are sold
 std::string format_link_rate(double bytes_per_second);
-/// 0.8, 1600: three digits, and never an exponent
+/// 0.8, 1600: three digits, or as many as a larger number has, without a prefix or an exponent
 std::string format_in_full(double value);
 /// A value of data or an error, which may rightly be no number: 0.0125, NaN (whatever its sign), infinite
 std::string format_figure(double value, int digits = 4);
