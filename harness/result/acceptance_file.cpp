@@ -50,8 +50,8 @@ Json to_json(const Check& check) {
   return json;
 }
 
-/// An order in which checks that differ in their case alone are equal.
-bool differs(const Check* a, const Check* b) {
+/// An order in which checks that are alike but for their case are equal.
+bool precedes(const Check* a, const Check* b) {
   const auto all_but_case = [](const Check& check) {
     return std::tie(check.rule, check.node, check.device, check.file, check.mandatory, check.verdict, check.limit,
                     check.measured, check.low, check.high, check.margin, check.expected, check.found, check.explanation);
@@ -68,7 +68,7 @@ void put_checks(Json& json, const std::vector<Check>& checks) {
     std::vector<std::size_t> of;
   };
   std::vector<std::vector<Entry>> rules;  // the entries of each
-  std::map<const Check*, std::pair<std::size_t, std::size_t>, decltype(&differs)> entries(&differs);
+  std::map<const Check*, std::pair<std::size_t, std::size_t>, decltype(&precedes)> entries(&precedes);
   for (const Check& check : checks) {
     const auto [rule, new_rule] = places.try_emplace(check.rule.get(), rules.size());
     if (new_rule) rules.emplace_back();

@@ -20,6 +20,17 @@ inline DeviceInfo h200() {
   return info;
 }
 
+/// One of no table of known GPUs.
+inline DeviceInfo unnamed_gpu(int compute_capability) {
+  DeviceInfo info;
+  info.id = "cuda:0";
+  info.backend = Backend::cuda;
+  info.compute_capability = compute_capability;
+  info.memory_bytes = info.free_bytes = std::size_t{141} << 30;
+  info.caches = {{"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
+  return info;
+}
+
 inline DeviceInfo two_cores() {
   DeviceInfo info;
   info.id = "cpu";

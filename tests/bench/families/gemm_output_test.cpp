@@ -11,6 +11,7 @@
 #include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "kernels/gemm.hpp"
+#include "tests/bench/devices.hpp"
 
 namespace roofmark::gemm {
 
@@ -19,16 +20,6 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked);
 
 namespace {
 
-DeviceInfo a_gpu(int compute_capability) {
-  DeviceInfo info;
-  info.id = "cuda:0";
-  info.backend = Backend::cuda;
-  info.compute_capability = compute_capability;
-  info.memory_bytes = info.free_bytes = std::size_t{141} << 30;
-  info.caches = {{"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
-  return info;
-}
-
 Listing of_suite(const DeviceInfo& device, SuiteName suite) { return {device, suite, {}, 0.9}; }
 
 Case named_case(const DeviceInfo& device, const std::string& name) {
@@ -36,7 +27,7 @@ Case named_case(const DeviceInfo& device, const std::string& name) {
 }
 
 TEST(GemmOutput, NamesWhatItsOutputHasThatOthersLack) {
-  const DeviceInfo device = a_gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   const std::string sizes = "gemm/fp8/m:32/n:48/k:64", rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold";
   const auto named = [&](const std::string& words) { return named_case(device, sizes + words).name(); };
   EXPECT_EQ(named(""), sizes + rest);
@@ -53,7 +44,7 @@ TEST(GemmOutput, NamesWhatItsOutputHasThatOthersLack) {
 }
 
 TEST(GemmOutput, CountsTheBytesOfItsOutputAndBiasAndNoFlopsOfAnEpilogue) {
-  const DeviceInfo device = a_gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   const auto bytes = [&](const std::string& name) { return named_case(device, name).work.total(resource::dram); };
   const std::string bf16 = "gemm/bf16/batch:3/m:32/n:48/k:64", fp8 = "gemm/fp8/m:32/n:48/k:64";
   EXPECT_EQ(bytes(bf16 + "/out:fp32"), bytes(bf16) + 3 * 32 * 48 * 2);
@@ -71,7 +62,7 @@ TEST(GemmOutput, CountsTheBytesOfItsOutputAndBiasAndNoFlopsOfAnEpilogue) {
 TEST(GemmOutput, SaysWhichOutputsTheLibraryLacks) {
   if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
   const auto reason = [](int capability, const std::string& type, const std::string& words) {
-    return named_case(a_gpu(capability), "gemm/" + type + "/m:64/n:64/k:64/" + words).unsupported;
+    return named_case(unnamed_gpu(capability), "gemm/" + type + "/m:64/n:64/k:64/" + words).unsupported;
   };
   const std::pair<std::string, std::string> all[] = {{"fp64", "fp64"},
                                                      {"fp32", "fp32"},
@@ -104,7 +95,7 @@ TEST(GemmOutput, SaysWhichOutputsTheLibraryLacks) {
 
 TEST(GemmOutput, FullComparesEpiloguesAndOutputs) {
   if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
-  const DeviceInfo device = a_gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   std::map<std::string, int> counted;
   for (const Group& group : list(of_suite(device, SuiteName::full))) {
     for (const Comparison& comparison : group.comparisons) {

@@ -16,6 +16,7 @@
 #include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "kernels/gemm.hpp"
+#include "tests/bench/devices.hpp"
 
 namespace roofmark::gemm {
 
@@ -25,16 +26,6 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked);
 namespace {
 
 using testing::HasSubstr;
-
-DeviceInfo gpu(int compute_capability) {
-  DeviceInfo info;
-  info.id = "cuda:0";
-  info.backend = Backend::cuda;
-  info.compute_capability = compute_capability;
-  info.memory_bytes = info.free_bytes = std::size_t{141} << 30;
-  info.caches = {{"l2", std::size_t{60} << 20, std::size_t{60} << 20}};
-  return info;
-}
 
 DeviceInfo cpu_of(std::size_t memory_bytes) {
   DeviceInfo info;
@@ -59,7 +50,7 @@ std::map<std::string, std::string> shape_of(const Case& one) { return {one.shape
 constexpr const char* kNoCuda = "this build has no CUDA";
 
 TEST(GemmCase, IsNamedAsItsShape) {
-  const DeviceInfo device = gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   EXPECT_EQ(gemm_case(on(device), DataType::bf16, 4096, 512, 1024, "tn", "tuned").name(),
             "gemm/bf16/m:4096/n:512/k:1024/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
   const DeviceInfo host = cpu_of(1u << 30);
@@ -68,7 +59,7 @@ TEST(GemmCase, IsNamedAsItsShape) {
 }
 
 TEST(GemmCase, CountsModelFlopsAndCompulsoryBytes) {
-  const DeviceInfo device = gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   struct Expected {
     DataType type;
     Resource resource;
@@ -102,7 +93,7 @@ Case asked_for(const DeviceInfo& device, const std::string& name) {
 }
 
 TEST(GemmCase, OfABatchHasTheWorkOfItsProducts) {
-  const DeviceInfo device = gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   const Case one = asked_for(device, "gemm/bf16/m:30/n:40/k:50"), batch = asked_for(device, "gemm/bf16/batch:7/m:30/n:40/k:50");
   EXPECT_EQ(batch.name(), "gemm/bf16/batch:7/m:30/n:40/k:50/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
   EXPECT_EQ(batch.work.total(resource::bf16_tensor), 7 * one.work.total(resource::bf16_tensor));
@@ -113,16 +104,16 @@ TEST(GemmCase, OfABatchHasTheWorkOfItsProducts) {
   EXPECT_THROW(asked_for(device, "gemm/bf16/batch:0/m:30/n:40/k:50"), std::invalid_argument);
   EXPECT_THROW(asked_for(device, "gemm/bf16/batch:65537/m:30/n:40/k:50"), std::invalid_argument);
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
-  EXPECT_THAT(asked_for(gpu(100), "gemm/nvfp4/batch:2/m:32/n:32/k:32").unsupported, HasSubstr("no batch of nvfp4"));
+  EXPECT_THAT(asked_for(unnamed_gpu(100), "gemm/nvfp4/batch:2/m:32/n:32/k:32").unsupported, HasSubstr("no batch of nvfp4"));
 }
 
 TEST(GemmCase, TakesThePipeThatTheChipHasForFp64) {
   for (int capability : {80, 90, 100}) {
-    const DeviceInfo device = gpu(capability);
+    const DeviceInfo device = unnamed_gpu(capability);
     EXPECT_GT(gemm_case(on(device), DataType::fp64, 64, 64, 64).work.total(resource::fp64_tensor), 0) << capability;
   }
   for (int capability : {86, 89, 103, 120}) {
-    const DeviceInfo device = gpu(capability);
+    const DeviceInfo device = unnamed_gpu(capability);
     EXPECT_GT(gemm_case(on(device), DataType::fp64, 64, 64, 64).work.total(resource::fp64_fma), 0) << capability;
   }
   const DeviceInfo host = cpu_of(1u << 30);
@@ -133,7 +124,7 @@ TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
   const auto reason = [](int capability, DataType type, std::int64_t m = 64, std::int64_t k = 64,
                          const std::string& layout = "tn") {
-    const DeviceInfo device = gpu(capability);
+    const DeviceInfo device = unnamed_gpu(capability);
     return gemm_case(on(device), type, m, 64, k, layout).unsupported;
   };
   EXPECT_THAT(reason(80, DataType::fp8), HasSubstr("8.9"));
@@ -158,13 +149,13 @@ TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
 
 TEST(GemmCase, OffersTheLibraryAWorkspaceThatTheSlotsShare) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
-  const DeviceInfo device = gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   EXPECT_EQ(gemm_case(on(device), DataType::fp32, 30, 40, 50).shared_bytes, 32u << 20);
 }
 
 TEST(GemmCase, SaysThatTheBuildHasNoCuda) {
   if (&cuda::gemm) GTEST_SKIP() << "this build has CUDA";
-  const DeviceInfo device = gpu(90);
+  const DeviceInfo device = unnamed_gpu(90);
   EXPECT_THAT(gemm_case(on(device), DataType::bf16, 64, 64, 64).unsupported, HasSubstr("this build"));
 }
 
@@ -183,7 +174,7 @@ TEST(GemmCase, RefusesWhatIsNoProduct) {
 }
 
 TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
-  for (const DeviceInfo& device : {gpu(90), gpu(86), gpu(75), cpu_of(std::size_t{64} << 30)}) {
+  for (const DeviceInfo& device : {unnamed_gpu(90), unnamed_gpu(86), unnamed_gpu(75), cpu_of(std::size_t{64} << 30)}) {
     for (SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
       std::set<std::string> names;
       for (const Group& group : list(on(device, suite))) {
@@ -204,8 +195,8 @@ TEST(GemmFamily, NamesAreUniqueAndComparisonsNameCasesOfTheirGroup) {
 }
 
 TEST(GemmFamily, KeepsToTheTimeOfASuite) {
-  EXPECT_EQ(listed(gpu(90), SuiteName::quick).size(), 14u);
-  EXPECT_LE(listed(gpu(90), SuiteName::baseline).size(), 120u);
+  EXPECT_EQ(listed(unnamed_gpu(90), SuiteName::quick).size(), 14u);
+  EXPECT_LE(listed(unnamed_gpu(90), SuiteName::baseline).size(), 120u);
   const DeviceInfo host = cpu_of(std::size_t{64} << 30);
   EXPECT_LE(listed(host, SuiteName::quick).size(), 6u);
   EXPECT_LE(listed(host, SuiteName::baseline).size(), 16u);
@@ -214,7 +205,7 @@ TEST(GemmFamily, KeepsToTheTimeOfASuite) {
 
 TEST(GemmFamily, FullSweepsEveryTypeFrom256To16384) {
   std::set<std::pair<DataType, std::string>> squares;
-  for (const Case& one : listed(gpu(90), SuiteName::full)) {
+  for (const Case& one : listed(unnamed_gpu(90), SuiteName::full)) {
     auto shape = shape_of(one);
     if (shape["m"] == shape["n"] && shape["n"] == shape["k"] && shape["layout"] == "tn") squares.insert({one.type, shape["m"]});
   }
@@ -231,7 +222,7 @@ TEST(GemmFamily, ListsEveryTypeAndSaysWhichTheDeviceLacks) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
   const auto supported = [](int capability, SuiteName suite) {
     std::set<DataType> types, usable;
-    for (const Case& one : listed(gpu(capability), suite)) {
+    for (const Case& one : listed(unnamed_gpu(capability), suite)) {
       types.insert(one.type);
       if (one.unsupported.empty()) usable.insert(one.type);
     }
@@ -249,7 +240,7 @@ TEST(GemmFamily, ListsEveryTypeAndSaysWhichTheDeviceLacks) {
 TEST(GemmFamily, HasTheProjectionsOfLlama3) {
   using Shape3 = std::array<std::string, 3>;
   std::set<Shape3> shapes;
-  for (const Case& one : listed(gpu(90), SuiteName::baseline)) {
+  for (const Case& one : listed(unnamed_gpu(90), SuiteName::baseline)) {
     auto shape = shape_of(one);
     if (one.type == DataType::bf16) shapes.insert({shape["m"], shape["n"], shape["k"]});
   }
@@ -267,7 +258,7 @@ TEST(GemmFamily, HasTheProjectionsOfLlama3) {
 TEST(GemmFamily, HasTheExpertsOfMixtures) {
   using Shape4 = std::array<std::string, 4>;
   std::set<Shape4> shapes;
-  for (const Case& one : listed(gpu(90), SuiteName::baseline)) {
+  for (const Case& one : listed(unnamed_gpu(90), SuiteName::baseline)) {
     auto shape = shape_of(one);
     if (one.type == DataType::bf16) shapes.insert({shape["batch"], shape["m"], shape["n"], shape["k"]});
   }
@@ -285,7 +276,7 @@ TEST(GemmFamily, HasTheExpertsOfMixtures) {
 TEST(GemmFamily, ComparesTunedWithDefaultAndLayouts) {
   if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
   std::map<std::string, int> counted;
-  for (const Group& group : list(on(gpu(90)))) {
+  for (const Group& group : list(on(unnamed_gpu(90)))) {
     for (const Comparison& comparison : group.comparisons) {
       ++counted[comparison.name];
       if (comparison.name == "tuned against default") {
@@ -302,7 +293,7 @@ TEST(GemmFamily, ComparesTunedWithDefaultAndLayouts) {
 
 TEST(GemmFamily, SparesChipsWithSlowFp64LaunchesOfSeconds) {
   const auto largest = [](int capability, const char* name) {
-    DeviceInfo device = gpu(capability);
+    DeviceInfo device = unnamed_gpu(capability);
     device.name = name;
     double most = 0;
     for (const Case& one : listed(device, SuiteName::full)) {
