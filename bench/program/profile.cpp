@@ -23,9 +23,25 @@ namespace roofmark {
 
 namespace {
 
+/// A device that rules are checked against.
+struct Example {
+  DeviceInfo device;
+  Roofline ceilings;      ///< of the device; of a stand-in, its kinds
+  std::string stands_in;  ///< why the device is one that stands in for the example; empty: it is the example itself
+
+  /// What limits are compared with. Another device's ceilings say nothing about them.
+  Roofline own_ceilings() const { return stands_in.empty() ? ceilings : Roofline(); }
+};
+
+/// Its cases are those of most GPUs of a data center.
+constexpr const char* kStandIn = "NVIDIA H100 80GB HBM3";
+
+bool is_gpu_name(const std::string& name) { return DeviceSearch(read_profile("generic"))(name); }
+
 /// The device that a profile is for, as its specification has it.
-DeviceInfo device_of(const Profile& profile) {
+DeviceInfo specified_device_of(const Profile& profile) {
   if (const Sku* sku = find_sku(profile.example)) return specified_device(profile.example, *sku);
+  if (is_gpu_name(profile.example)) return specified_device(profile.example, *find_sku(kStandIn));
   DeviceInfo cpu;
   cpu.id = "cpu";
   cpu.name = profile.example;
@@ -33,6 +49,17 @@ DeviceInfo device_of(const Profile& profile) {
   cpu.memory_bytes = cpu.free_bytes = std::size_t{32} << 30;
   cpu.caches = {{"l1", 64 << 10, 32 << 10}, {"l2", 2 << 20, 1 << 20}, {"l3", 32 << 20, 32 << 20}};
   return cpu;
+}
+
+Example example_of(const Profile& profile) {
+  Example example{specified_device_of(profile), {}, ""};
+  example.ceilings = theoretical_roofline(example.device);
+  if (example.device.backend == Backend::cuda && !find_sku(profile.example)) {
+    example.stands_in = fmt::format(
+        "{} is not in roofmark's table of GPUs: `cases` are checked against those of {}, and no limit against a ceiling",
+        profile.example, kStandIn);
+  }
+  return example;
 }
 
 /// The suite that measures a rule.
@@ -211,11 +238,13 @@ std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& foun
 }
 
 std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, const Plan& plan, bool any_kernels,
-                                     const Roofline& roofline) {
+                                     const Example& example) {
   const QuantityType& type = type_of(rule.quantity);
   const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
+  const Roofline roofline = example.own_ceilings();
   std::vector<std::string> problems = problems_of_limit(rule, found, roofline);
-  if (const std::string missing = missing_in_cases(rule, found, plan, roofline); !found.names.empty() && !missing.empty()) {
+  if (const std::string missing = missing_in_cases(rule, found, plan, example.ceilings);
+      !found.names.empty() && !missing.empty()) {
     problems.push_back(fmt::format("limits {}, and {}", rule.quantity_id(), missing));
   }
   const std::vector<std::string_view> versions = version_names();
@@ -257,13 +286,13 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
 
 int profile_check(const std::string& profile_name) {
   const Profile profile = read_profile(profile_name);
-  const DeviceInfo device = device_of(profile);
-  const std::map<std::string, Plan> plans = plans_of(profile, device);
+  const Example example = example_of(profile);
+  const std::map<std::string, Plan> plans = plans_of(profile, example.device);
   const bool any_kernels = has_kernels(plans.at(profile.suite));
-  const Roofline roofline = theoretical_roofline(device);
+  if (!example.stands_in.empty()) fmt::print("{}: {}\n", profile.name, example.stands_in);
   int count = 0;
   for (const Rule& rule : profile.rules) {
-    for (const std::string& problem : problems_of(rule, profile, plans.at(suite_of(rule, profile)), any_kernels, roofline)) {
+    for (const std::string& problem : problems_of(rule, profile, plans.at(suite_of(rule, profile)), any_kernels, example)) {
       fmt::print("{}: rule '{}' {}\n", rule.origin, rule.id, problem);
       ++count;
     }
@@ -275,7 +304,7 @@ int profile_check(const std::string& profile_name) {
   }
   if (!any_kernels) {
     fmt::print("{}: this build has no kernels for {}, so `cases` are not checked against its suites\n", profile.name,
-               device.name);
+               example.device.name);
   }
   fmt::print("{}: {} rules, {} problem{}\n", profile.name, profile.rules.size(), count, count == 1 ? "" : "s");
   return count == 0 ? kOk : kWrong;
@@ -284,15 +313,25 @@ int profile_check(const std::string& profile_name) {
 int profile_show(const std::string& profile_name, const std::string& device_id) {
   const Profile profile = read_profile(profile_name);
   std::string note;
-  const DeviceInfo device = device_id.empty() ? device_of(profile) : open_selected(device_id, note)->info();
+  Example example;
+  if (device_id.empty()) {
+    example = example_of(profile);
+  } else {
+    example.device = open_selected(device_id, note)->info();
+    example.ceilings = theoretical_roofline(example.device);
+  }
+  const DeviceInfo& device = example.device;
   if (!note.empty()) say("roofmark", note);
   const std::map<std::string, Plan> plans = plans_of(profile, device);
-  const Roofline roofline = theoretical_roofline(device);
+  const Roofline roofline = example.own_ceilings();
   const TerminalStyle style = terminal_style(stdout);
   const auto columns = static_cast<std::size_t>(style.columns);
   fmt::print("{}\n", profile_text(profile, style));
   const bool is_gpu = device.backend == Backend::cuda;
-  const std::string where = !device_id.empty() ? device.id
+  const std::string where = !device_id.empty()           ? device.id
+                            : !example.stands_in.empty() ? "not in roofmark's table of GPUs; accept uses the ceilings of the "
+                                                           "measured device, and the cases are those of " +
+                                                               std::string(kStandIn)
                             : is_gpu ? "ceilings from roofmark's table of GPUs; accept uses those of the measured device"
                                      : "shares of ceilings of the same run";
   fmt::print("{}\n\n", wrapped(fmt::format("Limits on {} ({}):", device.name, where), columns, 2));

@@ -85,6 +85,26 @@ def test_a_profile_that_decides_nothing_or_never_can_is_found(tmp_path):
     assert "its limit has no digit" in done.stderr
 
 
+def test_a_profile_of_a_gpu_that_the_table_lacks_is_checked_by_the_cases_of_another(tmp_path):
+    """Its limits are compared with no ceiling: that GPU may be slower or faster."""
+    path = tmp_path / "own.toml"
+    head = 'title = "t"\ndevices = "NVIDIA X1"\nexample = "NVIDIA X1"\nsuite = "quick"\n'
+    rule = '[rule.product]\nquantity = "rate"\npublished = 9e15\nsource = "s"\nreason = "r"\n'
+    path.write_text(head + rule + 'cases = "^ceilings/gemm/bf16/"\nleast = 8e15\n')
+    done = roofmark("profile", "check", path)
+    if "has no kernels for" in done.stdout:
+        pytest.skip("this build has no kernels for GPUs: it does not check the cases")
+    assert done.returncode == 0 and done.stdout.splitlines() == [
+        f"{path}: NVIDIA X1 is not in roofmark's table of GPUs: `cases` are checked against those of NVIDIA H100 80GB HBM3, and no limit "
+        "against a ceiling",
+        f"{path}: 1 rules, 0 problems",
+    ]
+    shown = roofmark("profile", "show", path)
+    assert "the cases are those of NVIDIA H100 80GB HBM3" in " ".join(shown.stdout.split()) and "PFLOP/s x" not in shown.stdout
+    path.write_text(head + rule + 'cases = "^ceilings/gemm/bf17/"\nleast = 8e15\n')
+    assert "no case of the suite quick on NVIDIA X1 matches '^ceilings/gemm/bf17/'" in roofmark("profile", "check", path).stdout
+
+
 def test_a_profile_inherits_from_its_own_folder(own_profile, tmp_path):
     base = own_profile(0.5, name="base.toml")
     child = tmp_path / "child.toml"

@@ -215,7 +215,7 @@ def test_bash_completes_commands_flags_and_choices():
     assert completed(ROOFMARK, "run", "--device", "a") == ["auto", "all"]
     assert completed(ROOFMARK, "profile", "") == ["check", "show"]
     assert completed(ROOFMARK, "profile", "show", "h2") == ["h200_sxm"]
-    assert completed(ROOFMARK, "accept", "result", "--profile", "b") == ["b200"]
+    assert completed(ROOFMARK, "accept", "result", "--profile", "b") == ["b200", "b300"]
     # Files.
     assert completed(ROOFMARK, "recover", "") == completed(ROOFMARK, "run", "--out", "") == []
 

@@ -207,10 +207,13 @@ class Judge {
 
   // --- What every delivery is held to.
 
-  void own(const char* id, Subject per, Verdict verdict, const std::string& expected, const std::string& found,
+  void own(OwnRule own_rule, Subject per, Verdict verdict, const std::string& expected, const std::string& found,
            const std::string& reason, const std::string& node, const std::string& label, const std::string& file) {
-    auto& rule = own_rules_[id];
-    if (!rule) rule = std::make_shared<const JudgedRule>(JudgedRule{id, "", per, Mandatory::yes, reason, "", "roofmark"});
+    auto& rule = own_rules_[own_rule];
+    if (!rule) {
+      const std::string id(name(own_rule));
+      rule = std::make_shared<const JudgedRule>(JudgedRule{id, "", per, Mandatory::yes, reason, "", "roofmark"});
+    }
     applied_ = rule;
     Check check;
     check.verdict = verdict;
@@ -224,16 +227,16 @@ class Judge {
     const DeviceSearch is_for(profile_);
     for (const auto& [label, places] : places_) {
       const DeliveredDevice& one = device(label);
-      own("device", Subject::gpu, pass_if(is_for(one.name)), profile_.devices_in_words(), one.name,
+      own(OwnRule::device, Subject::gpu, pass_if(is_for(one.name)), profile_.devices_in_words(), one.name,
           "The profile's limits apply to this kind of device only.", one.node, label, places.front().evidence->file);
       for (const Place& place : places) {
         const Evidence& run = *place.evidence;
-        own("complete", Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a complete run",
+        own(OwnRule::complete, Subject::gpu, run.complete ? Verdict::pass : Verdict::not_measured, "a complete run",
             run.complete         ? "complete"
             : run.without_record ? fmt::format("{} of its cases have no result", run.without_record)
                                  : "cut short",
             "Cases that the run did not reach are unknown.", one.node, label, run.file);
-        own("conditions", Subject::gpu, pass_if(as_agreed(run)),
+        own(OwnRule::conditions, Subject::gpu, pass_if(as_agreed(run)),
             fmt::format("suite {}, normal data, all of it", suites().contains(run.suite) ? run.suite : profile_.suite),
             fmt::format("suite {}, {} data{}{}", run.suite, run.data, run.weaker.empty() ? "" : ", ",
                         fmt::join(run.weaker, ", ")),
@@ -244,7 +247,7 @@ class Judge {
         const bool dated = run.age_seconds.has_value();
         // Clocks of two hosts may differ by some minutes.
         constexpr double kAhead = -300;
-        own("age", Subject::gpu,
+        own(OwnRule::age, Subject::gpu,
             dated ? pass_if(*run.age_seconds >= kAhead && *run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
             fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
             "A result must show the present state of the device (--max-age).", one.node, label, run.file);
@@ -257,7 +260,7 @@ class Judge {
     }
     for (const auto& [uuid, where] : places_of) {
       if (where.size() < 2) continue;
-      own("unique_gpus", Subject::delivery, Verdict::fail, "one place per GPU",
+      own(OwnRule::unique_gpus, Subject::delivery, Verdict::fail, "one place per GPU",
           fmt::format("{} is {}", uuid, fmt::join(where, " and ")), "A GPU reported from two places would be counted twice.",
           "", "", "");
     }
@@ -269,7 +272,7 @@ class Judge {
     }
     for (const auto& [where, uuids] : held) {
       if (uuids.size() < 2) continue;
-      own("unique_nodes", Subject::delivery, Verdict::fail, "one machine per host name",
+      own(OwnRule::unique_nodes, Subject::delivery, Verdict::fail, "one machine per host name",
           fmt::format("{} has {} at PCI address {}", where.first, fmt::join(uuids, " and "), where.second),
           "Nodes are told apart by their host names. Either two machines have the same name, or a GPU was replaced: give each "
           "machine a name of its own and leave out the results from before.",
@@ -277,7 +280,7 @@ class Judge {
     }
     if (!terms_.expected_gpus) return;
     const auto found = static_cast<int>(places_of.size());
-    own("expected_gpus", Subject::delivery, pass_if(found == *terms_.expected_gpus),
+    own(OwnRule::expected_gpus, Subject::delivery, pass_if(found == *terms_.expected_gpus),
         fmt::format("{} GPUs", *terms_.expected_gpus), fmt::format("{} GPU{}", found, found == 1 ? "" : "s"),
         "The delivery must have the number of GPUs that was ordered (--expect-gpus).", "", "", "");
   }
@@ -468,8 +471,8 @@ class Judge {
   std::map<std::string, std::set<std::string>> nodes_;
   /// The devices that gave these bits, by case and fingerprint key.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::set<std::string>>> hashes_;
-  std::map<std::string, std::shared_ptr<const JudgedRule>> own_rules_;  ///< by id
-  std::shared_ptr<const JudgedRule> applied_;                           ///< that of the checks that are added
+  std::map<OwnRule, std::shared_ptr<const JudgedRule>> own_rules_;
+  std::shared_ptr<const JudgedRule> applied_;  ///< that of the checks that are added
   std::vector<Check> checks_;
 };
 

@@ -309,6 +309,9 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
     const std::string& id = entry.first;
     const toml::node* node = entry.second;
     if (printable(id) != id) refuse(name, *node, fmt::format("rule '{}' has unprintable characters in its name", id));
+    if (std::any_of(std::begin(kOwnRules), std::end(kOwnRules), [&](OwnRule own) { return roofmark::name(own) == id; })) {
+      refuse(name, *node, fmt::format("every delivery is held to a rule '{}' of roofmark's own: choose another name", id));
+    }
     if (!node->is_table()) refuse(name, *node, fmt::format("rule.{} is not a table: write [rule.{}]", id, id));
     auto rule = std::find_if(profile.rules.begin(), profile.rules.end(), [&](const Rule& r) { return r.id == id; });
     const toml::table& keys = *node->as_table();

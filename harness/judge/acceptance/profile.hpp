@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/judge/acceptance/quantity.hpp"
@@ -52,6 +53,18 @@ struct Rule {
 
   std::string quantity_id() const;
 };
+
+/// The rules that every delivery is held to, whatever its profile says. Their names are theirs alone.
+enum class OwnRule { device, complete, conditions, age, unique_gpus, unique_nodes, expected_gpus };
+
+inline constexpr OwnRule kOwnRules[] = {OwnRule::device,      OwnRule::complete,     OwnRule::conditions,   OwnRule::age,
+                                        OwnRule::unique_gpus, OwnRule::unique_nodes, OwnRule::expected_gpus};
+
+constexpr std::string_view name(OwnRule rule) {
+  constexpr std::string_view names[] = {"device",      "complete",     "conditions",   "age",
+                                        "unique_gpus", "unique_nodes", "expected_gpus"};
+  return names[static_cast<int>(rule)];
+}
 
 /// What was agreed for one kind of device.
 struct Profile {

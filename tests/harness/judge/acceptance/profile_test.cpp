@@ -120,7 +120,11 @@ TEST(Profile, IsForDevicesOfItsNamesWithoutTheExceptions) {
   const Profile cpu = read_profile("cpu");
   EXPECT_TRUE(DeviceSearch(cpu)("AMD EPYC 9654"));
   EXPECT_FALSE(DeviceSearch(cpu)("NVIDIA H200"));
-  EXPECT_EQ(cpu.devices_in_words(), "'.*' except '(NVIDIA|Tesla|Quadro|GeForce).*'");
+  for (const char* of_virtual_machine : {"GRID A100X-40C", "NVIDIA A10-24Q"}) {
+    EXPECT_FALSE(DeviceSearch(cpu)(of_virtual_machine)) << of_virtual_machine;
+    EXPECT_TRUE(DeviceSearch(read_profile("generic"))(of_virtual_machine)) << of_virtual_machine;
+  }
+  EXPECT_EQ(cpu.devices_in_words(), "'.*' except '(NVIDIA|GRID|Tesla|Quadro|GeForce).*'");
   EXPECT_TRUE(DeviceSearch(read_profile("h200_sxm"))("NVIDIA H200"));
   EXPECT_EQ(read_profile("h200_sxm").devices_in_words(), "'NVIDIA H200'");
 }
@@ -153,6 +157,11 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal(rule(kGood + "per = 'rack'\n")), HasSubstr("\"gpu\", \"node\" or \"delivery\""));
   EXPECT_THAT(refusal(rule("quantity = 'version.driver'\nleast = 570\nreason = 'r'\n")), HasSubstr("in quotes"));
   EXPECT_THAT(refusal(rule("quantity = 'gpus'\nleast = 8\nreason = 'r'\n")), HasSubstr("per = \"node\" or \"delivery\""));
+  for (const OwnRule own : kOwnRules) {
+    const std::string id(name(own));
+    EXPECT_THAT(refusal(kHead + "[rule." + id + "]\n" + kGood),
+                HasSubstr("every delivery is held to a rule '" + id + "' of roofmark's own: choose another name"));
+  }
   EXPECT_THAT(refusal(kHead), HasSubstr("no rules"));
   EXPECT_THAT(refusal("title = 't'\n"), HasSubstr("`devices` is missing"));
   EXPECT_THAT(refusal("a = [1,\n"), HasSubstr("p.toml:"));
@@ -164,7 +173,8 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
 }
 
 TEST(Profile, EveryShippedProfileIsRead) {
-  EXPECT_THAT(shipped_profiles(), IsSupersetOf({"cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}));
+  EXPECT_THAT(shipped_profiles(),
+              IsSupersetOf({"cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "b300", "gb200"}));
   for (const std::string& name : shipped_profiles()) EXPECT_FALSE(read_profile(name).rules.empty()) << name;
 }
 
@@ -212,7 +222,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
   EXPECT_EQ(find(generic, "fma_fp32_top"), nullptr) << "boards with a low power limit do not reach the highest clock";
   EXPECT_EQ(find(generic, "product_bf16")->mandatory, Mandatory::where_measured);
   for (const char* id : {"product_bf16", "product_fp8"}) EXPECT_TRUE(find(generic, id)->known) << id;
-  for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "gb200"}) {
+  for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "b300", "gb200"}) {
     SCOPED_TRACE(name);
     const Profile profile = read_profile(name);
     for (const char* id : {"host_to_device",
