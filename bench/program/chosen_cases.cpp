@@ -187,12 +187,19 @@ CaseName sizes_of(const CaseName& name) {
   return sizes;
 }
 
+/// Compares each case with the first that differs from it in one word alone; where there are such for several keys, with the
+/// first of each key.
 void compare_with_first(Group& group) {
   for (std::size_t i = 1; i < group.cases.size(); ++i) {
-    try {
-      group.comparisons.push_back(compare(group.cases[0], group.cases[i]));
-    } catch (const std::invalid_argument&) {
-      // They differ in more than one word.
+    std::set<std::string> keys;
+    for (std::size_t first = 0; first < i; ++first) {
+      if (!group.cases[first].unsupported.empty()) continue;
+      try {
+        Comparison comparison = compare(group.cases[first], group.cases[i]);
+        if (keys.insert(comparison.key).second) group.comparisons.push_back(std::move(comparison));
+      } catch (const std::invalid_argument&) {
+        // They differ in more than one word.
+      }
     }
   }
 }

@@ -15,8 +15,8 @@
 #include "bench/program/usage_error.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/words.hpp"
-#include "kernels/stream.hpp"
 #include "tests/bench/fabrics.hpp"
+#include "tests/bench/program/chosen.hpp"
 
 namespace roofmark {
 namespace {
@@ -25,12 +25,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::vector<Group> chosen(const Listing& listing, const std::vector<std::string>& patterns) {
-  Lists lists;
-  choose(lists, listing, patterns);
-  return *lists.chosen;
-}
 
 std::vector<std::string> names(const DeviceInfo& device, const std::string& pattern) {
   std::vector<std::string> all;
@@ -48,9 +42,6 @@ std::string error_of(const Listing& listing, const std::string& pattern) {
   }
   return "";
 }
-
-/// A build without CUDA supports no case of a GPU.
-bool has_cuda() { return select(Backend::cuda, &cuda::stream, &cpu::stream) != nullptr; }
 
 /// All that a record of the case would say before it is measured.
 std::string described(const Case& c) {
@@ -230,27 +221,6 @@ TEST(ChosenCases, AttentionOfATypeWithoutKernelsIsUnsupported) {
   for (const char* type : {"bf16", "fp16"}) EXPECT_EQ(why(h200(), fmt::format("attention/{}/heads:8/queries:512", type)), "");
 }
 
-TEST(ChosenCases, CasesThatDifferInWordsAreComparedWithTheFirstInOneGroup) {
-  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
-  const std::vector<Group> groups = chosen({h200()}, {"gemm/bf16/m=n=k:512,1024/algo:tuned,default",
-                                                      "attention/bf16/heads:8/queries:512/mask:none,causal/impl:"
-                                                      "tiled_wgmma,cudnn"});
-  ASSERT_THAT(groups, SizeIs(3));
-  for (int i : {0, 1}) {
-    ASSERT_THAT(groups[static_cast<std::size_t>(i)].comparisons, SizeIs(1));
-    EXPECT_EQ(groups[static_cast<std::size_t>(i)].comparisons[0].name, "tuned against default");
-  }
-  EXPECT_THAT(groups[2].cases, SizeIs(4));
-}
-
-TEST(ChosenCases, CasesWithAndWithoutPeerAccessAreNotPreparedTogether) {
-  const Fabric gpus = made_up_gpus(2);
-  const std::vector<Group> groups =
-      chosen({.device = h200(), .fabric = &gpus}, {"transfer/peer/int8/bytes:1M/from:0/to:1/access:on,off"});
-  ASSERT_THAT(groups, SizeIs(2));
-  for (const Group& group : groups) EXPECT_THAT(group.cases, SizeIs(1));
-}
-
 TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   const DeviceInfo device = h200();
   const Listing listing{device};
@@ -356,14 +326,6 @@ TEST(ChosenCases, WhatNeedsAnotherGpuIsUnsupportedWhereThereIsNone) {
     EXPECT_EQ(groups[0].cases[0].unsupported, kNeedsOtherGpus) << name;
   }
   EXPECT_THAT(chosen({h200()}, {"all_reduce/fp32/bytes:1K"})[0].cases[0].unsupported, HasSubstr("roofmark-mpi measures"));
-}
-
-TEST(ChosenCases, SizesThatRoundToOneAreOneCaseInComparisonsToo) {
-  if (!has_cuda()) GTEST_SKIP() << "this build has no CUDA kernels";
-  const std::vector<Group> groups = chosen({h200()}, {"latency/chase/int8/bytes:1,128,200/load:ca,cg"});
-  ASSERT_THAT(groups, SizeIs(1));
-  EXPECT_THAT(groups[0].cases, SizeIs(2));
-  EXPECT_THAT(groups[0].comparisons, SizeIs(1));
 }
 
 TEST(ChosenCases, KeysThatAPatternLacksStandForAllListedCasesWhereSizesAreFixed) {
