@@ -108,6 +108,9 @@ class GemmPlan {
   /// Roundings of a partial sum to D's type on the way to one element: 1, or more if the algorithm splits k and adds the parts
   /// in that type.
   virtual int output_roundings(int algorithm) const = 0;
+  /// How often a whole sum may be rounded to D's type before the epilogue, or the rest of it, is applied: once for each part of
+  /// an epilogue that may be a kernel of its own, which reads what the one before it stored.
+  virtual int roundings_before_epilogue() const { return 0; }
   /// Enqueues the product by algorithms()[algorithm]. All pointers are 256-byte aligned; `workspace` has the table's
   /// workspace_bytes, and executions that share it follow one another. Throws DeviceError.
   virtual void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const = 0;

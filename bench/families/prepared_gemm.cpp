@@ -43,8 +43,7 @@ class PreparedGemm final : public Prepared {
     }
     const Fill a{setup.data, setup.seed, kA}, b{setup.data, setup.seed, kB};
     if (is_checked_by_element(problem)) {
-      epilogue_check_.emplace(device_, problem, a, b, kernels, *plan_, algorithm_, operands(0), workspace_.get(),
-                              activation == Activation::separate);
+      epilogue_check_.emplace(device_, problem, a, b, kernels, *plan_, algorithm_, operands(0), workspace_.get());
     } else {
       check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
     }

@@ -39,6 +39,7 @@ class SeparateActivation final : public GemmPlan {
 
   const std::vector<std::string>& algorithms() const override { return algorithms_; }
   int output_roundings(int algorithm) const override { return product_->output_roundings(algorithm); }
+  int roundings_before_epilogue() const override { return product_->roundings_before_epilogue() + 1; }
   void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
     product_->launch(algorithm, operands, before_.get(), workspace, stream);
     ElementwiseArrays arrays;

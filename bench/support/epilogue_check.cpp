@@ -55,7 +55,7 @@ std::size_t EpilogueCheck::bytes(const GemmProblem& problem) {
 
 EpilogueCheck::EpilogueCheck(Device& device, const GemmProblem& problem, const Fill& a, const Fill& b,
                              const GemmKernels& kernels, const GemmPlan& plan, int algorithm, const GemmOperands& operands,
-                             void* workspace, bool rounds_before_activation)
+                             void* workspace)
     : device_(device),
       problem_(problem),
       plain_(without_epilogue(problem)),
@@ -63,7 +63,6 @@ EpilogueCheck::EpilogueCheck(Device& device, const GemmProblem& problem, const F
       plan_(plan),
       algorithm_(algorithm),
       workspace_(workspace),
-      rounds_before_activation_(rounds_before_activation),
       plain_plan_(kernels.plan(plain_, 1, operands)),
       product_(device.allocate(elements_of(problem) * size_of(plain_.output))),
       one_term_b_(device.allocate(bytes_of_b(problem))),
@@ -86,10 +85,10 @@ double EpilogueCheck::greatest_norm(const GemmOperands& operands) const {
 }
 
 EpilogueReference EpilogueCheck::reference(const GemmOperands& operands, double sum_error) const {
-  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that, or the activation reads it.
+  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that, or a kernel reads it.
   const double least = smallest_normal(problem_.output),
                rounded = unit_roundoff(problem_.output) *
-                         (plan_.output_roundings(algorithm_) - 1 + (rounds_before_activation_ ? 1 : 0));
+                         (plan_.output_roundings(algorithm_) - 1 + plan_.roundings_before_epilogue());
   return {.problem = problem_,
           .product = product_.get(),
           .product_type = plain_.output,

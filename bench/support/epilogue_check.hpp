@@ -33,11 +33,10 @@ class EpilogueCheck {
   /// Device memory that it holds: the products without the epilogue, and B and D of the third step.
   static std::size_t bytes(const GemmProblem& problem);
 
-  /// `operands` are those of any slot. `kernels` made `plan`; it and `workspace` outlive this. An activation of its own kernel
-  /// reads the sum, with its bias, rounded to D's type. Throws Unsupported if the library has no product without the epilogue.
+  /// `operands` are those of any slot. `kernels` made `plan`; it and `workspace` outlive this. Throws Unsupported if the
+  /// library has no product without the epilogue.
   EpilogueCheck(Device& device, const GemmProblem& problem, const Fill& a, const Fill& b, const GemmKernels& kernels,
-                const GemmPlan& plan, int algorithm, const GemmOperands& operands, void* workspace,
-                bool rounds_before_activation);
+                const GemmPlan& plan, int algorithm, const GemmOperands& operands, void* workspace);
 
   /// Error and bound are in units of what is allowed, the worst of all steps.
   Verification verify(const GemmOperands& operands, void* d);
@@ -62,7 +61,6 @@ class EpilogueCheck {
   const GemmPlan& plan_;
   int algorithm_;
   void* workspace_;
-  bool rounds_before_activation_;
   std::unique_ptr<GemmPlan> plain_plan_;
   Memory product_, one_term_b_, one_term_d_;
   ProductCheck product_check_;

@@ -101,10 +101,11 @@ std::string describe(const cublasLtMatmulHeuristicResult_t& result) {
 
 /// The two schemes below add the parts of k in D's type, in place or in the workspace.
 int roundings(const cublasLtMatmulAlgo_t& algorithm) {
+  // An algorithm without these attributes splits nothing.
   std::int32_t parts = 0;
   std::uint32_t scheme = 0;
-  check(get(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, parts));
-  check(get(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme));
+  if (get(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, parts) != CUBLAS_STATUS_SUCCESS) return 1;
+  if (get(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme) != CUBLAS_STATUS_SUCCESS) return 1;
   const bool in_output_type = scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE || scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   return in_output_type && parts > 1 ? 2 * parts : 1;
 }
@@ -130,6 +131,13 @@ class CublasLtPlan final : public GemmPlan {
 
   const std::vector<std::string>& algorithms() const override { return algorithms_; }
   int output_roundings(int algorithm) const override { return output_roundings_[static_cast<std::size_t>(algorithm)]; }
+  /// Of some shapes, and on some GPUs, the library stores the sum in D and adds the bias or applies the GELU in a kernel of its
+  /// own (cublasLt::epilogue::impl::globalKernel in the binary of 13.1; llm.c, pull requests 338 and 363, saw it on an RTX
+  /// 4090). In fp32 and fp64 that is one more rounding among those of the sum. max(x, 0) does not see the rounding.
+  int roundings_before_epilogue() const override {
+    const bool narrow = problem_.output == DataType::fp16 || problem_.output == DataType::bf16;
+    return narrow && (has_bias(problem_.epilogue) || has_gelu(problem_.epilogue)) ? 1 : 0;
+  }
 
   void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
     // Alpha, and beta 0, in the descriptor's type. With beta 0, C is not read.

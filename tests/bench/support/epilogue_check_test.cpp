@@ -44,6 +44,7 @@ class Loops final : public GemmPlan {
     return only;
   }
   int output_roundings(int) const override { return 1; }
+  int roundings_before_epilogue() const override { return kernels - 1; }
   void launch(int, const GemmOperands& operands, void* d, void*, Stream) const override {
     const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
     for (std::int64_t i = 0; i < problem_.batch; ++i) {
@@ -65,8 +66,10 @@ class Loops final : public GemmPlan {
           const double bias =
               operands.bias ? load_as_double(problem_.bias_type(), operands.bias, static_cast<std::size_t>(first_bias + row))
                             : 0;
-          double x = alpha * static_cast<double>(sum) + (has_bias(epilogue) ? bias : 0);
-          if (rounds_first) x = rounded(problem_.output, x);
+          double x = alpha * static_cast<double>(sum);
+          if (kernels > 2) x = rounded(problem_.output, x);
+          if (has_bias(epilogue)) x += bias;
+          if (kernels > 1) x = rounded(problem_.output, x);
           store(problem_.output, d, static_cast<std::size_t>((i * n + column) * m + row),
                 activated(epilogue, x) + activation_error * std::fabs(x));
         }
@@ -77,9 +80,9 @@ class Loops final : public GemmPlan {
   GemmEpilogue epilogue;
   double alpha;
   std::int64_t bias_of_next = 0;
-  float sum_error = 0;             ///< relative to the sum, of either sign
-  double activation_error = 0;     ///< relative to what the activation reads
-  bool rounds_first = false;       ///< to D's type, before the activation
+  float sum_error = 0;          ///< relative to the sum, of either sign
+  double activation_error = 0;  ///< relative to what the activation reads
+  int kernels = 1;  ///< 2: D is rounded to its type before the activation, 3: before the bias and before the activation
   std::int64_t split_columns = 0;  ///< the first columns, whose sums are added in two parts
 
  private:
@@ -94,7 +97,7 @@ const GemmKernels kLoops = {"loops", 0, cpu::gemm.version,
 /// On the host, whose BLAS makes the product without the epilogue where it has the type.
 class Fused {
  public:
-  explicit Fused(const GemmProblem& problem, Distribution data = Distribution::normal, bool rounds_first = false)
+  explicit Fused(const GemmProblem& problem, Distribution data = Distribution::normal, int kernels = 1)
       : loops(problem),
         problem_(problem),
         device_(open_cpu_device()),
@@ -103,8 +106,8 @@ class Fused {
         bias_(filled(problem.batch * problem.m, problem.bias_type(), {data, 3, 2})),
         d_(device_->allocate(d_count() * size_of(problem.output))),
         check_(*device_, problem, {data, 3, 0}, {data, 3, 1}, problem.type == DataType::fp32 ? cpu::gemm : kLoops, loops, 0,
-               operands(), nullptr, rounds_first) {
-    loops.rounds_first = rounds_first;
+               operands(), nullptr) {
+    loops.kernels = kernels;
     device_->poison(d_.get(), d_count() * size_of(problem_.output));
   }
 
@@ -234,24 +237,26 @@ TEST(EpilogueCheck, FindsOneWrongElementWhereverItIs) {
 // more.
 TEST(EpilogueCheck, PassesSmallElementsThatAreRoundedTheOtherWay) {
   for (DataType output : {DataType::fp16, DataType::fp8}) {
-    for (bool rounds_first : {false, true}) {
+    for (int kernels : {1, 2}) {
       const GemmProblem problem = {256, 256, 16, DataType::fp32, GemmLayout::tn, 1, output, GemmEpilogue::gelu, 0.25};
-      Fused fused(problem, Distribution::normal, rounds_first);
+      Fused fused(problem, Distribution::normal, kernels);
       fused.loops.activation_error = 0x1p-13;
       fused.multiply();
       const Verification found = fused.verify();
-      EXPECT_EQ(found.status, Status::passed) << name(output) << ", " << rounds_first << ": " << found.detail;
+      EXPECT_EQ(found.status, Status::passed) << name(output) << ", " << kernels << ": " << found.detail;
     }
   }
 }
 
 TEST(EpilogueCheck, FindsOneWrongElementOfASumThatIsRoundedBeforeItsActivation) {
   for (DataType output : {DataType::fp16, DataType::bf16}) {
-    Fused fused(problem_of(GemmEpilogue::bias_gelu, output), Distribution::normal, true);
-    fused.multiply();
-    EXPECT_EQ(fused.verify().status, Status::passed) << fused.verify().detail;
-    fused.set(137, fused.at(137) + std::max(8 * unit_roundoff(output) * std::fabs(fused.at(137)), 0.02));
-    EXPECT_EQ(fused.verify().status, Status::failed) << fused.verify().detail;
+    for (int kernels : {2, 3}) {
+      Fused fused(problem_of(GemmEpilogue::bias_gelu, output), Distribution::normal, kernels);
+      fused.multiply();
+      EXPECT_EQ(fused.verify().status, Status::passed) << fused.verify().detail;
+      fused.set(137, fused.at(137) + std::max(8 * unit_roundoff(output) * std::fabs(fused.at(137)), 0.02));
+      EXPECT_EQ(fused.verify().status, Status::failed) << fused.verify().detail;
+    }
   }
 }
 
@@ -325,7 +330,7 @@ TEST(EpilogueCheck, ChecksTheProductThatItComparesWith) {
   const GemmOperands operands{a.data(), b.data()};
   const Loops loops(problem);
   loops.launch(0, operands, d.data(), nullptr, nullptr);
-  EpilogueCheck check(*device, problem, of_a, of_b, kernels, loops, 0, operands, nullptr, false);
+  EpilogueCheck check(*device, problem, of_a, of_b, kernels, loops, 0, operands, nullptr);
   const Verification found = check.verify(operands, d.data());
   EXPECT_EQ(found.status, Status::failed);
   EXPECT_THAT(found.detail, testing::StartsWith("the product without the epilogue"));

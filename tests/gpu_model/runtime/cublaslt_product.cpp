@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cublaslt.hpp"
+#include "settings.hpp"
 
 extern "C" {
 void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda,
@@ -121,11 +122,20 @@ std::vector<float> read_scaled(const void* from, const void* scales, const Matri
   return values;
 }
 
+/// As a kernel reads what another stored.
+template <class Sum>
+void store_and_read(cudaDataType_t type, std::vector<Sum>& values) {
+  with_element(type, [&]<class T>(T) {
+    for (Sum& value : values) value = value_of<Sum>(rounded<T, Sum>(value));
+  });
+}
+
 /// GELU is the approximation by tanh.
 template <class Sum>
 void apply_epilogue(const Problem& p, int batch, std::vector<Sum>& d) {
   const Matmul& operation = p.operation;
   if (operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return;
+  if (settings().split_epilogue) store_and_read(p.d.type, d);
   std::vector<Sum> bias(p.d.rows);
   if (has_bias(operation)) {
     with_element(p.bias_type(), [&]<class T>(T) {

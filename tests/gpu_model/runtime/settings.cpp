@@ -171,6 +171,7 @@ Settings read_settings() {
   s.taken = is_on("GPUMODEL_TAKEN", false);
   s.trace = is_on("GPUMODEL_TRACE", false);
   s.deadlock_hangs = is_on("GPUMODEL_DEADLOCK_HANGS", false);
+  s.split_epilogue = is_on("GPUMODEL_SPLIT_EPILOGUE", false);
   read_throttle(s);
   s.slow = planted("GPUMODEL_SLOW", "part:factor[@device],...", {1}, 1);
   s.flip = planted("GPUMODEL_FLIP", "part:n:byte[@device],...", {1, 0}, 0);

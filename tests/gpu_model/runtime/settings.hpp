@@ -41,6 +41,10 @@
 // | GPUMODEL_SKIP_OVER      | threads              | launches of more threads                                                 |
 // | GPUMODEL_BLAS_LIMIT     | FLOPs                | products of cuBLASLt with more FLOPs                                     |
 //
+// What the libraries do in one way or another.
+//
+// | GPUMODEL_SPLIT_EPILOGUE | 0 or 1 [0]           | cuBLASLt stores a product in D, and its epilogue reads it from there     |
+//
 // Diagnosis.
 //
 // | GPUMODEL_DEADLOCK_HANGS | 0 or 1 [0]           | a deadlock hangs, as on a GPU, and is not made an error                  |
@@ -82,7 +86,7 @@ struct Settings {
   double noise = 0;
   std::uint64_t seed = 0;
   bool ecc = true, peer_access = true, taken = false, clock_gated = false, trace = false, blocking = false,
-       deadlock_hangs = false;
+       deadlock_hangs = false, split_epilogue = false;
   std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;
   double skip_over_threads = 0, blas_limit = 0;  ///< 0: none
