@@ -115,10 +115,13 @@ Phase host_copy_demands(const DeviceInfo& device, double bytes, Cache cache) {
   return {{resource::host_dram, bytes, std::min(bytes, last_level)}};
 }
 
-/// The pages of the source come to the device once at least. Where it shares the host's page tables, they may still be there.
+/// Where the device shares the host's page tables, the host reads and writes pages of managed memory that are on the device
+/// without moving them: nothing brings them back before the next launch.
+bool managed_pages_may_stay(const DeviceInfo& device) { return device.gpu.host_page_tables.value_or(false); }
+
+/// The pages of the source come to the device once at least, if they are not there.
 Phase managed_copy_demands(const DeviceInfo& device, double bytes) {
-  const bool may_stay = device.gpu.host_page_tables.value_or(false);
-  return {{resource::host_to_device, bytes, may_stay ? bytes : 0}};
+  return {{resource::host_to_device, bytes, managed_pages_may_stay(device) ? bytes : 0}};
 }
 
 /// The arrays that it has in the host's memory.
@@ -315,6 +318,9 @@ Case transfer_case(const DeviceInfo& device, const TransferPoint& point, const F
     // What SMs read of the host's memory the L2 cache may still hold from the launch before.
     const double cached = point.by == TransferBy::sm ? static_cast<double>(device.last_level_cache_bytes()) : 0;
     c.work.phases = {link_demands(transfer, cached)};
+    if (point.memory == HostMemoryKind::managed && managed_pages_may_stay(device)) {
+      for (Demand& demand : c.work.phases.front()) demand.avoidable = demand.amount;
+    }
     if (reached) take_part_of_links(c.work.phases.front(), transfer, *reached, device);
   }
   c.protocol = protocol_of(device, point, transfer);

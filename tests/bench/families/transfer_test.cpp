@@ -981,6 +981,23 @@ TEST(Transfer, WhatSmsReadOfTheHostsMemoryTheirCacheMayHold) {
   EXPECT_EQ(avoidable("host_to_device", "65536", "copy_engine"), 0);
 }
 
+TEST(Transfer, ManagedPagesThatMayStayOnTheDevicePutNoCeilingInDoubt) {
+  DeviceInfo device = h200();
+  for (const bool shared : {false, true}) {
+    device.gpu.host_page_tables = shared;
+    int managed = 0;
+    for (const Case& c : transfers_of_suite(device, SuiteName::full)) {
+      if (value_of(c.shape, "memory") != "managed" || c.operation == "managed_copy") continue;
+      if (!shared && value_of(c.shape, "impl") == "sm") continue;  // the SMs' cache may hold it
+      ++managed;
+      for (const Demand& demand : c.work.phases.front()) {
+        EXPECT_EQ(demand.avoidable == demand.amount, shared) << c.name() << ", " << demand.resource.id;
+      }
+    }
+    EXPECT_GE(managed, 3);
+  }
+}
+
 TEST(Transfer, HugePagesAreComparedWithSmallOnes) {
   if (!&cuda::transfer) GTEST_SKIP() << "this build has no CUDA";
   for (const SuiteName suite : {SuiteName::baseline, SuiteName::full}) {
