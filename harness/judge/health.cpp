@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
@@ -94,6 +96,24 @@ class Examination {
 
   void links(const DeviceInfo& gpu) {
     for (GpuLink& link : links_of(gpu)) add(std::move(link.what), std::move(link.state), std::move(link.advice));
+  }
+
+  /// Variables by which cuBLAS computes products in other arithmetic than that of their type (cuBLAS documentation,
+  /// floating point emulation, and NVIDIA_TF32_OVERRIDE).
+  void arithmetic(const std::map<std::string, std::string>& environment) {
+    std::vector<std::string> set;
+    for (const char* name : {"CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION", "NVIDIA_TF32_OVERRIDE"}) {
+      const auto found = environment.find(name);
+      if (found == environment.end() || found->second.empty()) continue;
+      // 0 is the default of the emulations, and forbids tf32.
+      if ((found->second == "0") == std::string_view(name).starts_with("NVIDIA")) {
+        set.push_back(fmt::format("{}={}", name, found->second));
+      }
+    }
+    if (set.empty()) return;
+    add("arithmetic of cuBLAS", fmt::format("{}", fmt::join(set, ", ")),
+        fmt::format("products in fp32, fp64 or tf32 may be computed in other types than their names say; unset {}",
+                    set.size() == 1 ? "it" : "them"));
   }
 
   /// What may be between the GPU and other devices' memory.
@@ -218,6 +238,7 @@ std::vector<Circumstance> health(const DeviceInfo& device, const Host& host) {
   Examination examination(found);
   if (device.backend == Backend::cuda) {
     examination.gpu(device.gpu);
+    examination.arithmetic(host.environment);
     examination.links(device);
     examination.ways(device.gpu);
     examination.node_of(device);

@@ -35,13 +35,14 @@ struct Host {
   std::string cpu;  ///< cpu_name()
   int cores = 0;    ///< logical CPUs
   std::optional<std::uint64_t> memory_bytes;
-  CpuFacts facts;                      ///< what this process may use
-  std::optional<double> load_average;  ///< of one minute, of the whole machine
-  int load_average_cpus = 0;           ///< that this load is spread over
+  CpuFacts facts;                                       ///< what this process may use
+  std::optional<double> load_average;                   ///< of one minute, of the whole machine
+  int load_average_cpus = 0;                            ///< that this load is spread over
+  std::map<std::string, std::string> environment = {};  ///< rate_environment()
 };
 Host describe_host();
-/// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, NCCL_*, UCX_*,
-/// OMP_*, GOMP_*, OPENBLAS_*.
+/// Environment variables that affect rates, as they were when the program started: CUDA_*, NVIDIA_*, CUBLAS_*, CUBLASLT_*,
+/// NCCL_*, UCX_*, OMP_*, GOMP_*, OPENBLAS_*.
 std::map<std::string, std::string> rate_environment();
 
 /// The sources and tools of this build.

@@ -102,6 +102,23 @@ TEST(Health, WhatCouldNotBeReadIsUnknownAndNeverWell) {
   EXPECT_EQ(find(health(cpu, {}), "ECC").state, "");
 }
 
+TEST(Health, VariablesThatChangeTheArithmeticOfProductsAreSaid) {
+  const auto row = [](std::map<std::string, std::string> environment) {
+    Host host;
+    host.environment = std::move(environment);
+    return find(health(gpu({}), host), "arithmetic of cuBLAS");
+  };
+  for (const char* emulation : {"CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION"}) {
+    EXPECT_EQ(row({{emulation, "1"}}).state, std::string(emulation) + "=1");
+    EXPECT_THAT(row({{emulation, "1"}}).advice, HasSubstr("other types than their names say"));
+    EXPECT_EQ(row({{emulation, "0"}}).what, "");
+  }
+  EXPECT_EQ(row({{"NVIDIA_TF32_OVERRIDE", "0"}}).state, "NVIDIA_TF32_OVERRIDE=0") << "tf32 is forbidden";
+  EXPECT_EQ(row({{"NVIDIA_TF32_OVERRIDE", "1"}, {"CUBLAS_WORKSPACE_CONFIG", ":16:8"}}).what, "");
+  EXPECT_EQ(row({{"CUBLAS_EMULATE_SINGLE_PRECISION", "1"}, {"NVIDIA_TF32_OVERRIDE", "0"}}).state,
+            "CUBLAS_EMULATE_SINGLE_PRECISION=1, NVIDIA_TF32_OVERRIDE=0");
+}
+
 TEST(Health, TheIommuIsSaidWithAdviceWhereItTranslates) {
   GpuFacts facts;
   EXPECT_EQ(find(health(gpu(facts), {}), "IOMMU").what, "") << "unknown";
