@@ -99,8 +99,9 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
     if (is_block_scaled(problem.type)) {
       // The library's documents do not say where the scales of a batch lie.
       if (problem.batch > 1) return fmt::format("no batch of {}", name(problem.type));
-      // Blocks are along k, and the library takes nvfp4 in whole 16 bytes.
-      if (problem.layout != GemmLayout::tn) return fmt::format("{} needs layout tn", name(problem.type));
+      // Blocks are along k, and the library takes nvfp4 in whole 16 bytes. Of mxfp8, cuBLASLt 13 has other layouts on some
+      // GPUs.
+      if (problem.layout != GemmLayout::tn) return fmt::format("roofmark has {} in layout tn alone", name(problem.type));
       if (problem.k % 32 != 0) return fmt::format("{} needs k that is a multiple of 32", name(problem.type));
     }
   }

@@ -94,9 +94,9 @@ NcclChoice parse_nccl_log(std::string_view log, const std::map<int, std::string>
       choice.algorithm = "symmetric " + std::string(first_word(kernel));
       choice.protocol.clear();
       choice.channels = number(first_word(after(kernel, " nchannels ")));
-    } else if (const std::string_view call = first_word(after(said, " Bytes -> ")); call.starts_with("cuda")) {
-      // Of the copy engines.
-      choice.algorithm = std::string(call);
+    } else if (const std::string_view by = after(said, " Bytes -> "); by.starts_with("cuda") || by.starts_with("RMA proxy")) {
+      // Of the copy engines: the call, or between the hosts of several NVLink domains "RMA proxy + CE".
+      choice.algorithm = std::string(by.substr(0, by.find_first_of(by.starts_with("cuda") ? " ;\r" : "\r")));
       choice.protocol.clear();
       choice.channels.reset();
     } else if (said.starts_with("Channel ") || said.starts_with("CollNet ")) {

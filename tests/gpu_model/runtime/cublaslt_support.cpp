@@ -136,7 +136,7 @@ const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment)
     if (settings().model->compute_capability < 89) return "fp8 needs compute capability 8.9 or newer";
     if (!tn && settings().model->compute_capability < 100) return "fp8 needs A transposed and B not (TN)";
     const auto bytes_d = p.d.leading_dimension * static_cast<std::int64_t>(element_bits(p.d.type) / 8);
-    if (!multiples(16, p.m(), p.n(), p.k())) return "fp8 needs m, n and k that are multiples of 16";
+    if (!multiples(16, p.m(), p.k())) return "fp8 needs m and k that are multiples of 16";
     if (!multiples(16, p.a.leading_dimension, p.b.leading_dimension, bytes_d)) {
       return "fp8 needs leading dimensions of whole 16 bytes";
     }

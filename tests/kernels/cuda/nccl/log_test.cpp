@@ -57,6 +57,15 @@ TEST(NcclLog, TellsACopyEnginesCall) {
   EXPECT_FALSE(choice.channels);
 }
 
+TEST(NcclLog, TellsWhatCopyEnginesDoFromVersion230On) {
+  EXPECT_EQ(
+      parse_nccl_log("a:1:1 [0] NCCL INFO AllGather [Copy Engine]: 4096 Bytes -> cudaMemcpy; CE synchronization with NVLS\n")
+          .algorithm,
+      "cudaMemcpy");
+  EXPECT_EQ(parse_nccl_log("a:1:1 [0] NCCL INFO AllGather [Hierarchical CE]: 4096 Bytes -> RMA proxy + CE\n").algorithm,
+            "RMA proxy + CE");
+}
+
 TEST(NcclLog, TellsEachTransportOnce) {
   const NcclChoice choice = parse_nccl_log(
       "a:1:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
