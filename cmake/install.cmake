@@ -12,7 +12,7 @@ list(JOIN of_cuda "|" of_cuda)
 set(of_the_node PRE_EXCLUDE_REGEXES
   "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec)\\.so"
   "^lib(${of_cuda})[-_.]"
-  "^lib(mpi|mpi_cxx|open-rte|open-pal|pmix)\\."
+  "^lib(mpi|open-rte|open-pal|pmi)[^/]*\\.so"
   "^libgpu_model\\.")
 # NCCL is loaded, not linked. Its file may have any name; this one is asked for.
 macro(install_nccl)

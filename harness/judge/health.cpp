@@ -150,7 +150,7 @@ class Examination {
         fmt::format("{}; this process: CPUs of {}, memory of {}", *gpu.near_node, fmt::join(gpu.cpu_nodes, ", "),
                     fmt::join(gpu.host_nodes, ", ")),
         missing.empty() ? ""
-                        : fmt::format("launches and transfers cross to another socket: this process may not use {} of node {}; "
+                        : fmt::format("launches and transfers cross to another NUMA node: this process may not use {} of node {}; "
                                       "start it there (numactl --cpunodebind={} --membind={}) or change its control group",
                                       fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
   }

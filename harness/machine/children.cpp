@@ -16,6 +16,8 @@
 namespace roofmark {
 
 pid_t start_process(const std::string& program, std::vector<std::string> words, bool silent) {
+  // Where the parent of this process ignored it, which is inherited, the kernel would drop the children's statuses.
+  ::signal(SIGCHLD, SIG_DFL);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -14,6 +14,7 @@
 
 #include "harness/model/printable.hpp"
 #include "harness/result/result_file.hpp"
+#include "harness/result/words.hpp"
 
 namespace roofmark {
 

@@ -3,6 +3,7 @@
 #include "kernels/gemm.hpp"
 
 #include <cblas.h>
+#include <omp.h>
 
 #include <limits>
 
@@ -15,6 +16,19 @@ extern "C" __attribute__((weak)) char* openblas_get_corename(void);
 namespace roofmark::cpu {
 
 namespace {
+
+/// Sets the number of OpenMP's threads again, at the end, that it was at the beginning. Older versions of OpenBLAS lower it for
+/// the whole process to the most that they were built for, 64 in Debian 12 (until OpenBLAS pull request 3951).
+class OpenMpThreads {
+ public:
+  OpenMpThreads() = default;
+  ~OpenMpThreads() { omp_set_num_threads(before_); }
+  OpenMpThreads(const OpenMpThreads&) = delete;
+  OpenMpThreads& operator=(const OpenMpThreads&) = delete;
+
+ private:
+  int before_ = omp_get_max_threads();
+};
 
 class BlasPlan final : public GemmPlan {
  public:
@@ -43,6 +57,7 @@ class BlasPlan final : public GemmPlan {
     const CBLAS_TRANSPOSE of_a = transposes_a(problem_.layout) ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE of_b = transposes_b(problem_.layout) ? CblasTrans : CblasNoTrans;
     const int lda = of_a == CblasTrans ? k : m, ldb = of_b == CblasTrans ? n : k;
+    const OpenMpThreads threads;
     for (std::int64_t i = 0; i < problem_.batch; ++i) {
       const std::int64_t at_a = i * problem_.a_count(), at_b = i * problem_.b_count(), at_d = i * problem_.d_count();
       if (problem_.type == DataType::fp64) {

@@ -3,6 +3,7 @@
 #include "kernels/gemm.hpp"
 
 #include <gmock/gmock.h>
+#include <omp.h>
 
 #include <array>
 #include <cmath>
@@ -76,6 +77,20 @@ TEST(CpuGemm, MultipliesABatchOneAfterTheOther) {
   run(batch, a.data(), b.data(), together.data());
   for (std::size_t i = 0; i < 3; ++i) run(single, &a[i * 20], &b[i * 12], &alone[i * 15]);
   EXPECT_EQ(together, alone);
+}
+
+// Some BLAS was built for fewer threads than that, and lowers OpenMP's.
+TEST(CpuGemm, LeavesTheNumberOfThreadsAsItWas) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1000);
+  constexpr std::int64_t kSize = 128;
+  const std::vector<float> operand(kSize * kSize, 1);
+  std::vector<float> d(kSize * kSize);
+  cpu::gemm.plan({kSize, kSize, kSize, DataType::fp32}, 1, {})
+      ->launch(0, {operand.data(), operand.data()}, d.data(), nullptr, nullptr);
+  EXPECT_EQ(omp_get_max_threads(), 1000);
+  omp_set_num_threads(before);
+  EXPECT_EQ(d.back(), kSize);
 }
 
 TEST(CpuGemm, RefusesWhatTheBlasLacks) {

@@ -49,6 +49,7 @@ def place(tmp_path, monkeypatch):
 
 OPEN_MPI = "mpirun (Open MPI) 4.1.4\\n\\nReport bugs to http://www.open-mpi.org/community/help/"
 HYDRA = "HYDRA build details:\\n    Version:                                 4.0.2"
+INTEL_MPI = "Intel(R) MPI Library for Linux* OS, Version 2021.14 Build 20241121 (id: e7829d6)"
 
 
 def launch(place, *words, says=OPEN_MPI, **environment):
@@ -82,7 +83,8 @@ def test_two_ranks_of_this_host_are_really_started(tmp_path):
 @pytest.mark.parametrize("says, hosts, begin", [
     (OPEN_MPI, "node1 slots=4\nnode2 slots=4\n", ["--hostfile", "{out}/hosts", "--bind-to", "none", "-x", "NCCL_DEBUG"]),
     (HYDRA, "node1:4\nnode2:4\n", ["-f", "{out}/hosts", "-bind-to", "none", "-n", "8"]),
-], ids=["Open MPI", "Hydra"])
+    (INTEL_MPI, "node1:4\nnode2:4\n", ["-f", "{out}/hosts", "-n", "8"]),
+], ids=["Open MPI", "Hydra", "Intel MPI"])
 def test_each_launcher_gets_its_own_words(place, monkeypatch, says, hosts, begin):
     for name in list(os.environ):
         if name.startswith(("NCCL_", "UCX_", "OMP_", "LD_LIBRARY")):

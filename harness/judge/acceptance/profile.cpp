@@ -18,6 +18,7 @@
 
 #include "harness/device/telemetry.hpp"
 #include "harness/judge/acceptance/shipped_profile.hpp"
+#include "harness/judge/verdict.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/expression.hpp"
 #include "harness/model/finding.hpp"

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -25,6 +26,14 @@ TEST(Children, EachOnesStatusIsGivenInTheOrderOfTheChildren) {
   EXPECT_EQ(statuses[1], 0);
   ASSERT_TRUE(WIFSIGNALED(*statuses[2]));
   EXPECT_EQ(WTERMSIG(*statuses[2]), SIGKILL);
+}
+
+// A parent may ignore SIGCHLD; that is inherited.
+TEST(Children, StatusesAreNotLostWhereTheSignalOfTheirEndWasIgnored) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  const std::atomic<bool> interrupted{false};
+  EXPECT_EQ(WEXITSTATUS(*wait_for({shell("exit 3")}, interrupted)[0]), 3);
+  ::signal(SIGCHLD, before);
 }
 
 TEST(Children, AnInterruptIsPassedOnOnceAndTheirEndsAreWaitedFor) {
