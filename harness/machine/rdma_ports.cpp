@@ -19,14 +19,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTables = "sys/class/infiniband";
 
-/// "200 Gb/sec (4X HDR)". SDR (which older kernels do not name), DDR and QDR are line rates with 8b/10b encoding, FDR with
-/// 64b/66b; the others, and all Ethernet rates, are data rates (InfiniBand Architecture Specification, volume 2).
+/// "200 Gb/sec (4X HDR)". DDR and QDR are line rates with 8b/10b encoding, FDR with 64b/66b; the others, and all Ethernet rates,
+/// are data rates (InfiniBand Architecture Specification, volume 2). Absent for SDR (which older kernels do not name): the kernel
+/// says so of every speed that it does not know, as of XDR before it had a name for that.
 std::optional<double> port_rate(const fs::path& port, bool infiniband) {
   const auto text = first_line(port / "rate");
   const auto gigabits = number(text);
   if (!gigabits || *gigabits <= 0) return std::nullopt;
-  const auto is = [&](const char* name) { return infiniband && text->ends_with(name); };
-  const double carried = is("X)") || is(" SDR)") || is(" DDR)") || is(" QDR)") ? 8.0 / 10 : is(" FDR)") ? 64.0 / 66 : 1;
+  const auto is = [&](const char* name) { return text->ends_with(name); };
+  if (is("X)") || is(" SDR)")) return std::nullopt;
+  const double carried = !infiniband ? 1 : is(" DDR)") || is(" QDR)") ? 8.0 / 10 : is(" FDR)") ? 64.0 / 66 : 1;
   return *gigabits * carried * 1e9 / 8;
 }
 
