@@ -32,6 +32,11 @@ std::optional<double> port_rate(const fs::path& port, bool infiniband) {
   return *gigabits * carried * 1e9 / 8;
 }
 
+/// Amazon's EFA driver said 100 Gb/s of every device before its release 2.13.0.
+bool is_said_of_any(double bytes_per_second, const fs::path& pci) {
+  return bytes_per_second == 100e9 / 8 && first_line(pci / "vendor") == "0x1d0f";
+}
+
 /// "ACTIVE" of "4: ACTIVE".
 std::string word_in(const fs::path& file) {
   const std::string line = first_line(file).value_or("");
@@ -94,8 +99,9 @@ RdmaPort read_port(const fs::path& device, const fs::path& folder, const fs::pat
   } else if (!port.physical_state.empty()) {
     port.switched_off = port.physical_state == "Disabled";
   }
-  if (!port.bytes_per_second) port.bytes_per_second = port_rate(folder, port.kind == "InfiniBand");
   const fs::path pci = device / "device";
+  if (!port.bytes_per_second) port.bytes_per_second = port_rate(folder, port.kind == "InfiniBand");
+  if (port.bytes_per_second && is_said_of_any(*port.bytes_per_second, pci)) port.bytes_per_second.reset();
   port.numa_node = numa_node(pci);
   port.model = model_of(device);
   port.pci_bus_id = bus_id_of(pci);

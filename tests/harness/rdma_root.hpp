@@ -14,7 +14,7 @@ struct FakePort {
   std::string device = "mlx5_0", bus_id = "0000:1a:00.0";
   std::string state = "4: ACTIVE", physical_state = "5: LinkUp";
   std::string rate = "400 Gb/sec (4X NDR)", layer = "InfiniBand";
-  std::string chip = "0x1021", board = "MT_0000000838";
+  std::string vendor = "0x15b3", chip = "0x1021", board = "MT_0000000838";
   std::string speed = "32.0 GT/s PCIe", width = "16", speed_at_most = "32.0 GT/s PCIe", width_at_most = "16";
   std::string interface = "", flags = "0x1003";
 };
@@ -27,7 +27,7 @@ class RdmaRoot : public FakeRoot {
   void put_port(const FakePort& port) const {
     const std::string slot = "sys/devices/pci0000:00/0000:00:01." + port.device.substr(port.device.find_last_of("_") + 1);
     const std::string card = slot + "/" + port.bus_id + "/";
-    put(card + "vendor", "0x15b3");
+    put(card + "vendor", port.vendor);
     put(card + "device", port.chip);
     put(card + "subsystem_vendor", "0x15b3");
     put(card + "subsystem_device", "0x0041");

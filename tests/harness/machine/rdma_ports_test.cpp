@@ -67,14 +67,30 @@ TEST_F(RdmaPortsTest, AnElasticFabricAdapterIsRdmaAndUp) {
   FakePort efa;
   efa.device = "rdmap0s6";
   efa.layer = "Unspecified";
-  efa.rate = "100 Gb/sec (4X EDR)";
+  efa.vendor = "0x1d0f";
+  efa.rate = "200 Gb/sec (4X HDR)";
   put_port(efa);
   const auto ports = read_rdma_ports(root);
   ASSERT_EQ(ports.size(), 1u);
   EXPECT_EQ(ports.front().kind, "RDMA");
   EXPECT_TRUE(ports.front().is_up());
   EXPECT_EQ(read_port_counters({"rdmap0s6:1"}, root).at("rdmap0s6:1"),
-            (PortReading{{"network_ports", 1}, {"network_rate", 100}}));
+            (PortReading{{"network_ports", 1}, {"network_rate", 200}}));
+}
+
+TEST_F(RdmaPortsTest, AnElasticFabricAdapterOf100GigabitsIsOfUnknownRate) {
+  FakePort port = numbered(0);
+  port.layer = "Unspecified";
+  port.rate = "100 Gb/sec (4X EDR)";
+  put_port(port);
+  port.device = "mlx5_1";
+  port.vendor = "0x1d0f";
+  put_port(port);
+  const auto ports = read_rdma_ports(root);
+  ASSERT_EQ(ports.size(), 2u);
+  EXPECT_EQ(ports[0].bytes_per_second, 12.5e9) << "another's";
+  EXPECT_FALSE(ports[1].bytes_per_second);
+  EXPECT_EQ(read_port_counters({"mlx5_1:1"}, root).at("mlx5_1:1"), (PortReading{{"network_ports", 1}}));
 }
 
 TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterfaces) {

@@ -156,6 +156,7 @@ TEST_F(HostNetworkTest, ABondIsOnePortAndAdaptersWithoutALinkLayerAreAlike) {
     FakePort efa = numbered(i);
     efa.device = "efa_" + std::to_string(i);
     efa.layer = "Unspecified";
+    efa.vendor = "0x1d0f";
     efa.rate = "100 Gb/sec (4X EDR)";
     put_port(efa);
   }
