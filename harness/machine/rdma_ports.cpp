@@ -18,10 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTables = "sys/class/infiniband";
+constexpr const char* kInterfaces = "sys/class/net";
 
-/// "200 Gb/sec (4X HDR)". DDR and QDR are line rates with 8b/10b encoding, FDR with 64b/66b; the others, and all Ethernet rates,
-/// are data rates (InfiniBand Architecture Specification, volume 2). Absent for SDR (which older kernels do not name): the kernel
-/// says so of every speed that it does not know, as of XDR before it had a name for that.
+/// "200 Gb/sec (4X HDR)". DDR and QDR are line rates with 8b/10b encoding, FDR with 64b/66b; the others, and all Ethernet
+/// rates, are data rates (InfiniBand Architecture Specification, volume 2). Absent for SDR (which older kernels do not name):
+/// the kernel says so of every speed that it does not know, as of XDR before it had a name for that.
 std::optional<double> port_rate(const fs::path& port, bool infiniband) {
   const auto text = first_line(port / "rate");
   const auto gigabits = number(text);
@@ -44,12 +45,22 @@ std::string word_in(const fs::path& file) {
   return colon == std::string::npos ? line : line.substr(colon + 2);
 }
 
-/// That of the port's first address; a port that is down may have none, but its device one interface.
-std::string interface_of(const fs::path& device, const fs::path& port) {
-  if (const auto interface = first_line(port / "gid_attrs/ndevs/0")) return *interface;
-  const std::vector<fs::path> interfaces = entries(device / "device/net");
-  const bool is_its = interfaces.size() == 1 && entries(device / "ports").size() == 1;
-  return is_its ? interfaces.front().filename().string() : std::string();
+/// Whether an interface is of a PCI function, itself or as a bond or VLAN above one that is.
+bool is_of(const fs::path& interface, const fs::path& pci) {
+  std::error_code unreadable;
+  if (fs::equivalent(interface / "device", pci, unreadable)) return true;
+  const std::vector<fs::path> lower = entries(interface, "lower_");
+  return std::any_of(lower.begin(), lower.end(), [&](const fs::path& below) { return is_of(below, pci); });
+}
+
+/// That of the port's first address; a port that is down may have none, but its device one interface. The kernel names the
+/// first whatever network namespace it is in: in a container the name may be another interface's, or none's.
+std::string interface_of(const fs::path& device, const fs::path& port, const fs::path& interfaces) {
+  const auto first = first_line(port / "gid_attrs/ndevs/0");
+  if (first && is_of(interfaces / *first, device / "device")) return *first;
+  const std::vector<fs::path> own = entries(device / "device/net");
+  const bool is_its = own.size() == 1 && entries(device / "ports").size() == 1;
+  return is_its ? own.front().filename().string() : std::string();
 }
 
 /// Linux's word of the interface's flags: bit 0 is what an administrator sets (IFF_UP), whatever the link does.
@@ -90,9 +101,9 @@ RdmaPort read_port(const fs::path& device, const fs::path& folder, const fs::pat
   port.physical_state = word_in(folder / "phys_state");
   // `rate` knows InfiniBand's steps only.
   if (port.kind == "RoCE") {
-    port.interface = interface_of(device, folder);
+    port.interface = interface_of(device, folder, root / kInterfaces);
     if (!port.interface.empty()) {
-      const fs::path interface = root / "sys/class/net" / port.interface;
+      const fs::path interface = root / kInterfaces / port.interface;
       port.bytes_per_second = interface_rate(interface);
       port.switched_off = is_switched_off(interface);
     }
@@ -131,7 +142,7 @@ PortReading read_counters(const RdmaPort& port, const fs::path& root) {
   if (port.is_up() && port.bytes_per_second) reading["network_rate"] = *port.bytes_per_second * 8 / 1e9;
   if (port.kind == "RoCE" && !port.interface.empty()) {
     // The folders of RoCE ports have these counters too, but drivers leave them 0.
-    const auto downs = number_in(root / "sys/class/net" / port.interface / "carrier_down_count");
+    const auto downs = number_in(root / kInterfaces / port.interface / "carrier_down_count");
     if (downs) reading["network_carrier_downs"] = *downs;
   }
   if (port.kind != "InfiniBand") return reading;

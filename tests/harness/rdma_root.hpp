@@ -17,12 +17,20 @@ struct FakePort {
   std::string vendor = "0x15b3", chip = "0x1021", board = "MT_0000000838";
   std::string speed = "32.0 GT/s PCIe", width = "16", speed_at_most = "32.0 GT/s PCIe", width_at_most = "16";
   std::string interface = "", flags = "0x1003";
+  std::string member = "";  ///< the card's own interface, where `interface` is a bond or VLAN above it
 };
 
 /// A root folder with RDMA ports.
 class RdmaRoot : public FakeRoot {
  public:
   static std::string port_folder(const FakePort& port) { return "sys/class/infiniband/" + port.device + "/ports/1/"; }
+
+  /// A symbolic link to a folder of this root.
+  void link(const std::string& path, const std::string& folder) const {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::filesystem::remove(root / path);
+    std::filesystem::create_directory_symlink(root / folder, root / path);
+  }
 
   void put_port(const FakePort& port) const {
     const std::string slot = "sys/devices/pci0000:00/0000:00:01." + port.device.substr(port.device.find_last_of("_") + 1);
@@ -39,16 +47,17 @@ class RdmaRoot : public FakeRoot {
     put(slot + "/max_link_width", port.width_at_most);
     const std::string device = "sys/class/infiniband/" + port.device + "/";
     put(device + "board_id", port.board);
-    if (!std::filesystem::exists(root / device / "device")) {
-      std::filesystem::create_directory_symlink(root / card, root / device / "device");
-    }
+    link(device + "device", card);
     put(port_folder(port) + "state", port.state);
     put(port_folder(port) + "phys_state", port.physical_state);
     put(port_folder(port) + "rate", port.rate);
     put(port_folder(port) + "link_layer", port.layer);
     if (port.interface.empty()) return;
     put(port_folder(port) + "gid_attrs/ndevs/0", port.interface);
-    put("sys/class/net/" + port.interface + "/flags", port.flags);
+    const std::string net = "sys/class/net/", own = port.member.empty() ? port.interface : port.member;
+    put(net + port.interface + "/flags", port.flags);
+    link(net + own + "/device", card);
+    if (own != port.interface) link(net + port.interface + "/lower_" + own, net + own);
   }
 
   static FakePort numbered(int i) {

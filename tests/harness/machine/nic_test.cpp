@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/harness/fake_root.hpp"
+#include "tests/harness/rdma_root.hpp"
 
 namespace roofmark {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class NicsTest : public testing::Test, protected FakeRoot {
+class NicsTest : public testing::Test, protected RdmaRoot {
  protected:
   void put_port(const std::string& device, const std::string& rate, const std::string& layer = "InfiniBand",
                 const std::string& state = "4: ACTIVE", const std::string& numa = "1") const {
@@ -89,9 +89,12 @@ TEST_F(NicsTest, RoceHasTheRateOfItsInterface) {
   put_port("mlx5_0", "100 Gb/sec (4X EDR)", "Ethernet");
   put("sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "bond0");
   put(net("bond0") + "speed", "200000");
+  link(net("ens0") + "device", "sys/class/infiniband/mlx5_0/device");
+  link(net("bond0") + "lower_ens0", net("ens0"));
   put_port("mlx5_1", "100 Gb/sec (4X EDR)", "Ethernet");
   put("sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/0", "ens1");
   put(net("ens1") + "speed", "-1");
+  link(net("ens1") + "device", "sys/class/infiniband/mlx5_1/device");
   put_port("rdmap0", "100 Gb/sec (4X EDR)", "Unspecified");
   const auto nics = read_nics(root);
   ASSERT_EQ(nics.size(), 3u);

@@ -103,6 +103,7 @@ TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterface
   FakePort roce = numbered(1);
   roce.layer = "Ethernet";
   roce.interface = "bond0";
+  roce.member = "ens1";
   put_port(roce);
   put("sys/class/net/bond0/speed", "200000");
   put("sys/class/net/bond0/carrier_down_count", "2");
@@ -113,6 +114,41 @@ TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterface
                                    Pair("network_link_recoveries", 4), Pair("network_symbol_errors", 5)));
   EXPECT_THAT(read.at("mlx5_1:1"),
               UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_carrier_downs", 2)));
+}
+
+TEST_F(RdmaPortsTest, AForeignInterfaceOfTheSameNameIsNotThePorts) {
+  FakePort roce = numbered(0);
+  roce.layer = "Ethernet";
+  roce.interface = "eth0";
+  put_port(roce);
+  put("sys/class/net/eth0/speed", "10000");
+  put("sys/class/net/eth0/carrier_down_count", "2");
+  const auto rate = [&] { return read_rdma_ports(root).front().bytes_per_second; };
+  EXPECT_EQ(rate(), 1.25e9);
+  // The name is that of an interface in another network namespace; here a virtual one has it, then another card's.
+  std::filesystem::remove(root / "sys/class/net/eth0/device");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(rate(), 50e9);
+    EXPECT_EQ(read_rdma_ports(root).front().interface, "");
+    EXPECT_EQ(read_rdma_ports(root).front().switched_off, std::nullopt);
+    EXPECT_THAT(read_port_counters({"mlx5_0:1"}, root).at("mlx5_0:1"),
+                UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 400)));
+    put("sys/devices/pci0000:00/0000:00:02.0/0000:2a:00.0/vendor", "0x15b3");
+    link("sys/class/net/eth0/device", "sys/devices/pci0000:00/0000:00:02.0/0000:2a:00.0");
+  }
+}
+
+TEST_F(RdmaPortsTest, AVlanOnABondIsOfTheBondsMembers) {
+  FakePort roce = numbered(0);
+  roce.layer = "Ethernet";
+  roce.interface = "bond0";
+  roce.member = "ens1";
+  put_port(roce);
+  put(port_folder(roce) + "gid_attrs/ndevs/0", "bond0.7");
+  put("sys/class/net/bond0.7/speed", "200000");
+  link("sys/class/net/bond0.7/lower_bond0", "sys/class/net/bond0");
+  EXPECT_EQ(read_rdma_ports(root).front().interface, "bond0.7");
+  EXPECT_EQ(read_rdma_ports(root).front().bytes_per_second, 25e9);
 }
 
 TEST_F(RdmaPortsTest, APortThatHasGoneIsNotUpAndWithoutTablesNothingIsKnown) {

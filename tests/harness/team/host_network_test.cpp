@@ -150,6 +150,7 @@ TEST_F(HostNetworkTest, ABondIsOnePortAndAdaptersWithoutALinkLayerAreAlike) {
   bond.device = "mlx5_bond_0";
   bond.layer = "Ethernet";
   bond.interface = "bond0";
+  bond.member = "ens1";
   put_port(bond);
   put("sys/class/net/bond0/speed", "200000");
   for (int i = 0; i < 4; ++i) {
