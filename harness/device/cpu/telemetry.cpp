@@ -22,6 +22,14 @@ CpuTelemetry::CpuTelemetry(std::filesystem::path root, std::vector<int> cores)
   }
 }
 
+std::optional<double> CpuTelemetry::clock_hz() {
+  constexpr std::size_t kCores = 8;
+  const std::size_t turns = std::max<std::size_t>(1, (cores_.size() + kCores - 1) / kCores);
+  std::vector<int> read;
+  for (std::size_t i = clock_readings_++ % turns; i < cores_.size(); i += turns) read.push_back(cores_[i]);
+  return current_clock_hz(root_, read);
+}
+
 std::optional<double> CpuTelemetry::energy_joules() {
   double sum = 0;
   for (Package& package : packages_) {
@@ -49,7 +57,7 @@ std::optional<double> CpuTelemetry::throttled_seconds() {
 
 Telemetry CpuTelemetry::read() {
   Telemetry now;
-  now.sm_clock_hz = current_clock_hz(root_, cores_);
+  now.sm_clock_hz = clock_hz();
   now.temperature_celsius = temperature_celsius(root_);
   now.energy_joules = energy_joules();
   if (const auto seconds = throttled_seconds()) now.throttled_seconds[std::string(throttle::thermal.name)] = *seconds;

@@ -30,6 +30,24 @@ TEST(CpuTelemetry, OfAMachineThatSaysNothingIsEmpty) {
   EXPECT_EQ(telemetry.power_kind(), "");
 }
 
+TEST(CpuTelemetry, ClocksOfManyCoresAreReadInTurn) {
+  const FakeRoot root;
+  std::vector<int> cores;
+  for (int core = 0; core < 20; ++core) {
+    root.put("sys/devices/system/cpu/cpu" + std::to_string(core) + "/cpufreq/scaling_cur_freq",
+             std::to_string(1000 * (core + 1)));
+    cores.push_back(core);
+  }
+  CpuTelemetry many(root.root, cores);
+  std::vector<double> megahertz;
+  for (int reading = 0; reading < 4; ++reading) megahertz.push_back(many.read().sm_clock_hz.value_or(0) / 1e6);
+  EXPECT_THAT(megahertz, ElementsAre(10, 11, 10.5, 10)) << "every third core";
+  cores.resize(8);
+  CpuTelemetry few(root.root, cores);
+  EXPECT_EQ(few.read().sm_clock_hz, 4.5e6);
+  EXPECT_EQ(few.read().sm_clock_hz, 4.5e6) << "all cores each time";
+}
+
 TEST(CpuTelemetry, EnergyIsTheSumOfThePackagesAndNotOfTheirParts) {
   const FakeRoot root;
   put_package(root, "0", "5000000");
