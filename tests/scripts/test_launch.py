@@ -168,7 +168,7 @@ def test_a_host_named_twice_is_refused(place):
 def test_another_mpirun_or_none_is_refused(place):
     done = launch(place, says="something else")
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "neither" in done.stderr
+    assert "none of Open MPI" in done.stderr
     done = launch(place, MPIRUN="/nonexistent/mpirun")
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
     assert "/nonexistent/mpirun" in done.stderr
