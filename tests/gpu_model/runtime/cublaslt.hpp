@@ -87,8 +87,12 @@ cublasStatus_t examine(const Problem& problem, std::uint32_t alignment);
 bool has_bias(const Matmul& operation);
 /// Bits of an element, 0 for a type that the model does not have.
 std::size_t element_bits(cudaDataType_t type);
-/// Elements along k that share a scale, 0 where each matrix has one scale.
+/// Elements along k that share a scale of one byte, 0 where no scales of A are such.
 std::int64_t scale_block(const Matmul& operation);
+/// A or B has fp32 scales of 128 elements along k, or of blocks of 128 x 128.
+bool has_fp32_scales(const Matmul& operation);
+/// Blocks of 128 along k, the last of which may be shorter.
+inline std::int64_t blocks_of_128(std::int64_t elements) { return (elements + 127) / 128; }
 /// Bytes from the first element to behind the last one of all batches.
 std::size_t extent_bytes(const Matrix& matrix);
 /// A scalar of the operation's scale type.

@@ -130,6 +130,34 @@ void store_and_read(cudaDataType_t type, std::vector<Sum>& values) {
   });
 }
 
+/// The fp32 scale of block `block` along k of a row of op(A) or a column of op(B).
+float fp32_scale(cublasLtMatmulMatrixScale_t mode, const void* scales, std::int64_t lines, std::int64_t k, std::int64_t line,
+                 std::int64_t block) {
+  const auto* const first = static_cast<const float*>(scales);
+  if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F) return first[line + lines * block];  // M- or N-major, lines x L
+  const std::int64_t column = blocks_of_128(k) + 3 - (blocks_of_128(k) + 3) % 4;            // K-major, L in fours
+  return first[column * (line / 128) + block];
+}
+
+/// sum = A^T B, both k elements per column, where each block of 128 along k is multiplied by the scales of A's and B's.
+void multiply_blocks(const Problem& p, const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& sum) {
+  const Matmul& operation = p.operation;
+  const std::int64_t m = p.m(), n = p.n(), k = p.k();
+  std::fill(sum.begin(), sum.end(), 0.0f);
+  std::vector<float> part(sum.size());
+  for (std::int64_t block = 0; block < blocks_of_128(k); ++block) {
+    const std::int64_t first = block * 128;
+    cblas_sgemm(column_major, transpose, no_transpose, static_cast<int>(m), static_cast<int>(n),
+                static_cast<int>(std::min<std::int64_t>(128, k - first)), 1, a.data() + first, static_cast<int>(k),
+                b.data() + first, static_cast<int>(k), 0, part.data(), static_cast<int>(m));
+    for (std::int64_t i = 0; i < m * n; ++i) {
+      const float of_a = fp32_scale(operation.scale_mode_a, operation.scales_a, m, k, i % m, block);
+      const float of_b = fp32_scale(operation.scale_mode_b, operation.scales_b, n, k, i / m, block);
+      sum[static_cast<std::size_t>(i)] += of_a * of_b * part[static_cast<std::size_t>(i)];
+    }
+  }
+}
+
 /// GELU is the approximation by tanh.
 template <class Sum>
 void apply_epilogue(const Problem& p, int batch, std::vector<Sum>& d) {
@@ -188,6 +216,11 @@ void multiply_as(const Problem& p, const Arrays& arrays) {
     if constexpr (std::is_same_v<Sum, double>) {
       cblas_dgemm(column_major, transpose_a, transpose_b, m, n, k, arrays.alpha, a.data(), lda, b.data(), ldb, arrays.beta,
                   d.data(), m);
+    } else if (has_fp32_scales(p.operation)) {
+      std::vector<float> sum(d.size());
+      multiply_blocks(p, a, b, sum);
+      const auto alpha = static_cast<float>(arrays.alpha), beta = static_cast<float>(arrays.beta);
+      std::transform(sum.begin(), sum.end(), d.begin(), d.begin(), [&](float s, float c) { return alpha * s + beta * c; });
     } else {
       if (p.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
         for (std::vector<float>* operand : {&a, &b})

@@ -54,6 +54,14 @@ bool block_scaled_types_are_supported(const Problem& p) {
   return p.d.type == CUDA_R_16BF || p.d.type == CUDA_R_16F || p.d.type == CUDA_R_32F;
 }
 
+/// "128-element 1D and 128x128 2D block scaling" in the documentation: the pairs of modes, and D in 16 bits or fp32.
+bool fp32_scaled_types_are_supported(const Problem& p) {
+  constexpr auto lines = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F, squares = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  const auto a = p.operation.scale_mode_a, b = p.operation.scale_mode_b;
+  const bool is_a_pair = (a == lines && b == lines) || (a == lines && b == squares) || (a == squares && b == lines);
+  return is_a_pair && fp8_types_are_supported(p) && !is_fp8(p.d.type);
+}
+
 /// The column of biases in these tables: like D, but of 16 bits, as C is, where D has 8, and bf16 where narrower operands than
 /// 16 bits give fp32. int8 has no epilogue.
 bool epilogue_is_supported(const Problem& p) {
@@ -83,6 +91,7 @@ cublasComputeType_t without_pedantic(cublasComputeType_t compute) {
 }
 
 bool types_are_supported(const Problem& p) {
+  if (has_fp32_scales(p.operation)) return fp32_scaled_types_are_supported(p);
   if (scale_block(p.operation) > 0) return block_scaled_types_are_supported(p);
   if (is_fp8(p.a.type) || is_fp8(p.b.type)) return fp8_types_are_supported(p);
   const cublasComputeType_t compute = without_pedantic(p.operation.compute);
@@ -127,6 +136,24 @@ const char* unmet_need_of_block_scaling(const Problem& p, std::uint32_t alignmen
   return alignment < 16 ? "block scaling needs pointers aligned to 16 bytes" : nullptr;
 }
 
+/// What fp32 scales of blocks need beside what fp8 needs, or nullptr. n, fast accumulation and epilogues are as NVIDIA's
+/// Transformer Engine found them (cublaslt_gemm.cu, test_float8_blockwise_gemm_exact.py), where the documentation is silent.
+const char* unmet_need_of_fp32_scales(const Problem& p) {
+  if (settings().model->compute_capability != 90) return "fp32 scales of blocks need compute capability 9.0";
+  if (p.operation.fast_accumulation != 0) return "fp32 scales of blocks go without fast accumulation";
+  if (p.operation.epilogue & ~std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_BIAS}) {
+    return "fp32 scales of blocks have no epilogue but a bias";
+  }
+  if (p.d.batches > 1) return "the model has no batches of products with fp32 scales of blocks";
+  if (p.m() % 4 != 0 || p.n() % (p.operation.scale_mode_b == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F ? 8 : 4) != 0) {
+    return "fp32 scales of blocks need m that is a multiple of 4, and n of 8, or 4 with B in squares";
+  }
+  for (const void* scales : {p.operation.scales_a, p.operation.scales_b}) {
+    if (!scales || reinterpret_cast<std::uintptr_t>(scales) % 16 != 0) return "no scales, or not aligned to 16 bytes";
+  }
+  return nullptr;
+}
+
 /// What the 8-bit types need, or nullptr.
 const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment) {
   const bool tn = p.operation.transpose_a != CUBLAS_OP_N && p.operation.transpose_b == CUBLAS_OP_N;
@@ -141,6 +168,7 @@ const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment)
       return "fp8 needs leading dimensions of whole 16 bytes";
     }
     if (alignment < 16) return "fp8 needs pointers aligned to 16 bytes";
+    if (has_fp32_scales(p.operation)) return unmet_need_of_fp32_scales(p);
   } else if (without_pedantic(p.operation.compute) == CUBLAS_COMPUTE_32I) {
     if (!tn) return "int8 needs A transposed and B not (TN)";
     if (!multiples(4, p.m(), p.k(), p.a.leading_dimension, p.b.leading_dimension, p.d.leading_dimension)) {
@@ -151,9 +179,21 @@ const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment)
   return nullptr;
 }
 
-/// Bytes of the scales of a block-scaled matrix, in whole tiles of 128 lines x 4 blocks.
-std::size_t scale_bytes(std::int64_t lines, std::int64_t blocks) {
-  return static_cast<std::size_t>((lines + 127) / 128 * ((blocks + 3) / 4) * 512);
+/// Bytes of the scales of a block-scaled matrix.
+std::size_t scale_bytes(cublasLtMatmulMatrixScale_t mode, std::int64_t lines, std::int64_t k) {
+  const auto in_tiles = [&](std::int64_t blocks) { return (lines + 127) / 128 * ((blocks + 3) / 4) * 512; };
+  switch (mode) {
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F:
+      return static_cast<std::size_t>(lines * blocks_of_128(k)) * sizeof(float);
+    case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
+      return static_cast<std::size_t>((blocks_of_128(k) + 3) / 4 * 4 * blocks_of_128(lines)) * sizeof(float);
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3:
+      return static_cast<std::size_t>(in_tiles(k / 16));
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0:
+      return static_cast<std::size_t>(in_tiles(k / 32));
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
@@ -203,6 +243,13 @@ std::int64_t scale_block(const Matmul& operation) {
   }
 }
 
+bool has_fp32_scales(const Matmul& operation) {
+  const auto is_fp32 = [](cublasLtMatmulMatrixScale_t mode) {
+    return mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F || mode == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  };
+  return is_fp32(operation.scale_mode_a) || is_fp32(operation.scale_mode_b);
+}
+
 bool leaves_memory(const Problem& problem, const Arrays& arrays) {
   const auto outside = [](const char* what, const void* data, std::size_t bytes) {
     if (place_of(data, bytes) == Place::device) return false;
@@ -212,10 +259,10 @@ bool leaves_memory(const Problem& problem, const Arrays& arrays) {
   const auto matrix = [&](const void* data, const Matrix& one) { return outside("a matrix", data, extent_bytes(one)); };
   bool leaves = matrix(arrays.a, problem.a) || matrix(arrays.b, problem.b) || matrix(arrays.d, problem.d) ||
                 (arrays.beta != 0 && matrix(arrays.c, problem.c));
-  if (const std::int64_t block = scale_block(problem.operation)) {
-    const std::int64_t blocks = problem.k() / block;
-    leaves = leaves || outside("scales", problem.operation.scales_a, scale_bytes(problem.m(), blocks)) ||
-             outside("scales", problem.operation.scales_b, scale_bytes(problem.n(), blocks));
+  if (scale_block(problem.operation) > 0 || has_fp32_scales(problem.operation)) {
+    const Matmul& operation = problem.operation;
+    leaves = leaves || outside("scales", operation.scales_a, scale_bytes(operation.scale_mode_a, problem.m(), problem.k())) ||
+             outside("scales", operation.scales_b, scale_bytes(operation.scale_mode_b, problem.n(), problem.k()));
   }
   if (has_bias(problem.operation)) {
     const std::int64_t elements = (problem.d.batches - 1) * problem.operation.bias_batch_stride + problem.m();

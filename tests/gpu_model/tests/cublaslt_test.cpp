@@ -554,19 +554,19 @@ TEST_F(CublasLtProcess, ComputeCapability80HasNoFp8) {
   });
 }
 
-/// A matrix on the device whose elements are 1 and whose scales are 2^((line + 2 block) % 3).
+/// A matrix on the device whose elements are 1 and whose scales are 2^((l + 2 block) % 3), l the line or square.
 class ScaledOnes {
  public:
   explicit ScaledOnes(const roofmark::BlockScaledLayout& layout) : layout_(layout) {
-    const bool fp4 = layout.type == DataType::nvfp4;
-    std::vector<unsigned char> host(layout.bytes(), fp4 ? 0x22 : 0x38);
-    for (std::int64_t line = 0; line < layout.lines; ++line) {
-      for (std::int64_t block = 0; block < layout.blocks_per_line(); ++block) {
-        const int exponent = static_cast<int>(exponent_of(line, block));
-        host[static_cast<std::size_t>(layout.scales_offset() + layout.scale_index(line, block))] =
-            static_cast<unsigned char>(fp4 ? (7 + exponent) << 3 : 127 + exponent);
+    std::vector<unsigned char> host(layout.bytes(), layout.type == DataType::nvfp4 ? 0x22 : 0x38);
+    roofmark::with_block_scaled_type(layout.type, [&]<DataType type>() {
+      auto* const scales = reinterpret_cast<roofmark::BlockScale<type>*>(host.data() + layout.scales_offset());
+      for (std::int64_t line = 0; line < layout.lines; ++line) {
+        for (std::int64_t block = 0; block < layout.blocks_per_line(); ++block) {
+          scales[layout.scale_index(line, block)] = roofmark::stored_scale<type>(static_cast<float>(scale(line, block)));
+        }
       }
-    }
+    });
     EXPECT_EQ(cudaMalloc(&memory_, host.size()), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(memory_, host.data(), host.size(), cudaMemcpyHostToDevice), cudaSuccess);
   }
@@ -574,7 +574,13 @@ class ScaledOnes {
   ScaledOnes(const ScaledOnes&) = delete;
   ScaledOnes& operator=(const ScaledOnes&) = delete;
 
-  static std::int64_t exponent_of(std::int64_t line, std::int64_t block) { return (line + 2 * block) % 3; }
+  double scale(std::int64_t line, std::int64_t block) const {
+    return std::exp2((line / layout_.block_lines() + 2 * block) % 3);
+  }
+  /// The sum of block `block` of a line.
+  double terms(std::int64_t block) const {
+    return static_cast<double>(std::min<std::int64_t>(layout_.block(), layout_.terms - block * layout_.block()));
+  }
   const roofmark::BlockScaledLayout& layout() const { return layout_; }
   void* data() const { return memory_; }
 
@@ -583,49 +589,112 @@ class ScaledOnes {
   void* memory_ = nullptr;
 };
 
-TEST_F(CublasLtProcess, ComputeCapability100MultipliesBlockScaledMatrices) {
-  in_new_process({{"GPUMODEL_ARCH", "100"}}, [&] {
-    constexpr std::int64_t m = 136, n = 48, k = 160;
-    for (const DataType type : roofmark::kBlockScaledTypes) {
-      const Product product{.types = {type, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F}, .m = m, .n = n, .k = k};
-      const ScaledOnes a({type, m, k}), b({type, n, k});
-      const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
-      library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
-      const auto layout_a = layout(product.a()), layout_b = layout(product.b()), layout_d = layout(product.d());
-      ASSERT_EQ(propose(operation, layout_a, layout_b, layout_d, layout_d), CUBLAS_STATUS_SUCCESS);
-      Array d(product.d());
-      const float one = 1, zero = 0;
-      ASSERT_EQ(
-          cublasLtMatmul(handle_.get(), operation.get(), &one, a.data(), layout_a.get(), b.data(), layout_b.get(), &zero,
-                         d.data(), layout_d.get(), d.data(), layout_d.get(), &algorithm_, workspace_, workspace_bytes, stream_),
-          CUBLAS_STATUS_SUCCESS);
-      ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-      const std::vector<double> got = d.values();
-      for (std::int64_t row = 0; row < m; ++row) {
-        for (std::int64_t column = 0; column < n; ++column) {
-          double sum = 0, stored = 0;
-          for (std::int64_t block = 0; block < a.layout().blocks_per_line(); ++block) {
-            sum += a.layout().block() * std::exp2(ScaledOnes::exponent_of(row, block) + ScaledOnes::exponent_of(column, block));
-          }
-          store(DataType::bf16, &stored, 0, sum);
-          ASSERT_EQ(got[product.d().index(0, row, column)], load_as_double(DataType::bf16, &stored, 0))
-              << name(type) << " " << row << ", " << column;
+class CublasLtScales : public CublasLtProcess {
+ protected:
+  struct Scaled {
+    DataType a, b, d = DataType::bf16;
+    std::int64_t m = 272, n = 48, k = 160;
+    bool transpose_a = true, transpose_b = false;
+    int batches = 1;
+    std::int8_t fast_accumulation = 0;
+    std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    std::size_t shift = 0;  ///< of the scales of B, in bytes
+  };
+
+  /// The operation of a product whose matrices are at `a` and `b`.
+  library::Operation operation_of(const Scaled& p, const ScaledOnes& a, const ScaledOnes& b) {
+    auto made = library::make_operation(CUBLAS_COMPUTE_32F, CUDA_R_32F, p.transpose_a, p.transpose_b);
+    library::set_scales(made, a.layout(), a.data(), b.layout(), static_cast<std::byte*>(b.data()) + p.shift);
+    library::set(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, p.fast_accumulation);
+    library::set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
+    return made;
+  }
+  cublasStatus_t propose_scaled(const Scaled& p) {
+    const ScaledOnes a({p.a, p.m, p.k}), b({p.b, p.n, p.k});
+    const auto stored = [&](DataType type, bool transposed, std::int64_t rows, std::int64_t columns) {
+      return layout({type, transposed ? columns : rows, transposed ? rows : columns, 0, 0, p.batches});
+    };
+    const auto d = stored(p.d, false, p.m, p.n), c = stored(p.d == DataType::fp8 ? DataType::bf16 : p.d, false, p.m, p.n);
+    return propose(operation_of(p, a, b), stored(p.a, p.transpose_a, p.m, p.k), stored(p.b, p.transpose_b, p.k, p.n), c, d);
+  }
+
+  void expect_right_scales(const Scaled& p) {
+    SCOPED_TRACE(testing::Message() << name(p.a) << " x " << name(p.b) << " -> " << name(p.d));
+    const ScaledOnes a({p.a, p.m, p.k}), b({p.b, p.n, p.k});
+    const Stored stored_d{p.d, p.m, p.n};
+    const auto layout_a = layout({p.a, p.k, p.m}), layout_b = layout({p.b, p.k, p.n}), layout_d = layout(stored_d);
+    const auto operation = operation_of(p, a, b);
+    ASSERT_EQ(propose(operation, layout_a, layout_b, layout_d, layout_d), CUBLAS_STATUS_SUCCESS);
+    Array d(stored_d);
+    const float one = 1, zero = 0;
+    ASSERT_EQ(
+        cublasLtMatmul(handle_.get(), operation.get(), &one, a.data(), layout_a.get(), b.data(), layout_b.get(), &zero,
+                       d.data(), layout_d.get(), d.data(), layout_d.get(), &algorithm_, workspace_, workspace_bytes, stream_),
+        CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    const std::vector<double> got = d.values();
+    for (std::int64_t row = 0; row < p.m; ++row) {
+      for (std::int64_t column = 0; column < p.n; ++column) {
+        double sum = 0, rounded = 0;
+        for (std::int64_t block = 0; block < a.layout().blocks_per_line(); ++block) {
+          sum += a.terms(block) * a.scale(row, block) * b.scale(column, block);
         }
+        store(p.d, &rounded, 0, sum);
+        ASSERT_EQ(got[stored_d.index(0, row, column)], load_as_double(p.d, &rounded, 0)) << row << ", " << column;
       }
-      const auto gap = layout({type, k, m, 32});
-      EXPECT_EQ(propose(operation, gap, layout_b, layout_d, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
     }
+  }
+};
+
+TEST_F(CublasLtScales, ComputeCapability100MultipliesBlocksOf16And32) {
+  in_new_process({{"GPUMODEL_ARCH", "100"}}, [&] {
+    for (const DataType type : {DataType::mxfp8, DataType::nvfp4}) {
+      expect_right_scales({.a = type, .b = type, .m = 136});
+      const ScaledOnes a({type, 136, 160}), b({type, 48, 160});
+      const auto gap = layout({type, 160, 136, 32}), layout_b = layout({type, 160, 48}), d = layout({DataType::bf16, 136, 48});
+      EXPECT_EQ(propose(operation_of({.a = type, .b = type}, a, b), gap, layout_b, d, d), CUBLAS_STATUS_NOT_SUPPORTED);
+    }
+    EXPECT_EQ(propose_scaled({.a = DataType::fp8_vec128, .b = DataType::fp8_vec128}), CUBLAS_STATUS_NOT_SUPPORTED)
+        << "the table of scaling modes has 9.0 alone";
   });
 }
 
-TEST_F(CublasLtProcess, ComputeCapability90HasNoBlockScaling) {
+TEST_F(CublasLtScales, ComputeCapability90MultipliesBlocksOf128) {
+  using enum DataType;
   in_new_process({{"GPUMODEL_ARCH", "90"}}, [&] {
-    const Product product{.types = {DataType::nvfp4, DataType::bf16, CUBLAS_COMPUTE_32F, CUDA_R_32F}};
-    const ScaledOnes a({DataType::nvfp4, product.m, product.k}), b({DataType::nvfp4, product.n, product.k});
-    const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
-    library::set_scales(operation, a.layout(), a.data(), b.layout(), b.data());
-    const auto layout_d = layout(product.d());
-    EXPECT_EQ(propose(operation, layout(product.a()), layout(product.b()), layout_d, layout_d), CUBLAS_STATUS_NOT_SUPPORTED);
+    for (const DataType d : {bf16, fp16, fp32}) {
+      expect_right_scales({.a = fp8_vec128, .b = fp8_vec128, .d = d});
+      expect_right_scales({.a = fp8_blk128, .b = fp8_vec128, .d = d, .n = 40, .k = 656});
+      expect_right_scales({.a = fp8_vec128, .b = fp8_blk128, .d = d, .n = 260, .k = 128});
+    }
+    EXPECT_EQ(propose_scaled({.a = mxfp8, .b = mxfp8}), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(propose_scaled({.a = nvfp4, .b = nvfp4}), CUBLAS_STATUS_NOT_SUPPORTED);
+  });
+}
+
+TEST_F(CublasLtScales, RefusesWhatBlocksOf128Lack) {
+  using enum DataType;
+  in_new_process({{"GPUMODEL_ARCH", "90"}}, [&] {
+    const Scaled right{.a = fp8_blk128, .b = fp8_vec128};
+    ASSERT_EQ(propose_scaled(right), CUBLAS_STATUS_SUCCESS);
+    const auto changed = [&](auto change) {
+      Scaled other = right;
+      change(other);
+      return propose_scaled(other);
+    };
+    EXPECT_EQ(changed([](Scaled& p) { p.b = fp8_blk128; }), CUBLAS_STATUS_NOT_SUPPORTED) << "squares by squares";
+    EXPECT_EQ(changed([](Scaled& p) { p.d = fp8; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.fast_accumulation = 1; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.epilogue = CUBLASLT_EPILOGUE_GELU; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.batches = 2; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.shift = 8; }), CUBLAS_STATUS_NOT_SUPPORTED) << "scales off 16 bytes";
+    EXPECT_EQ(changed([](Scaled& p) { p.n = 44; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.m = 264; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.k = 168; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.transpose_a = false; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(changed([](Scaled& p) { p.transpose_b = true; }), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(propose_scaled({.a = fp8_vec128, .b = fp8_blk128, .n = 44}), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(propose_scaled({.a = fp8_vec128, .b = fp8_blk128, .n = 42}), CUBLAS_STATUS_NOT_SUPPORTED);
   });
 }
 
