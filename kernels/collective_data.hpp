@@ -106,6 +106,8 @@ class CollectiveValues {
       case DataType::int32:
       case DataType::mxfp8:
       case DataType::nvfp4:
+      case DataType::fp8_vec128:
+      case DataType::fp8_blk128:
         break;
     }
     return 0x7fffffff;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/base/block_scaled.hpp"
 #include "kernels/base/kernel.hpp"
 
 namespace roofmark {
@@ -58,18 +59,45 @@ constexpr GemmEpilogue without_activation(GemmEpilogue epilogue) {
   return has_bias(epilogue) ? GemmEpilogue::bias : GemmEpilogue::none;
 }
 
+/// How many elements of A and B share a scale: none; all of a matrix (tensor); 16, 32 or 128 consecutive ones along k (vec); or
+/// 128 x 128 of A and 128 along k of B (blk128). DeepSeek-V3 multiplies a layer's weights A by its activations B with blk128,
+/// and the operands of a gradient of weights with vec128 (DeepSeek-V3 Technical Report, 3.3.2).
+enum class GemmScaling : std::uint8_t { none, tensor, vec16, vec32, vec128, blk128 };
+
+inline constexpr GemmScaling kGemmScalings[] = {GemmScaling::none,  GemmScaling::tensor, GemmScaling::vec16,
+                                                GemmScaling::vec32, GemmScaling::vec128, GemmScaling::blk128};
+
+constexpr std::string_view name(GemmScaling scaling) {
+  constexpr std::string_view names[] = {"none", "tensor", "vec16", "vec32", "vec128", "blk128"};
+  return names[static_cast<int>(scaling)];
+}
+/// Of a type where nothing else is asked for. A scale of a whole matrix of fp8 is 1 (no scale is set).
+constexpr GemmScaling gemm_scaling(DataType type) {
+  switch (type) {
+    case DataType::fp8:
+      return GemmScaling::tensor;
+    case DataType::nvfp4:
+      return GemmScaling::vec16;
+    case DataType::mxfp8:
+      return GemmScaling::vec32;
+    default:
+      return GemmScaling::none;
+  }
+}
+
 /// The type of D where nothing else is asked for: fp8 and the block-scaled types give bf16, int8 gives int32, tf32 gives fp32
-/// (unrounded), every other type itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8:
-/// with the tensor cores' fast accumulation).
+/// (unrounded), every other type itself. Accumulation is in fp64 for fp64, in int32 for int8, and in fp32 for all others (fp8
+/// with one scale per matrix: with the tensor cores' fast accumulation).
 constexpr DataType gemm_output_type(DataType type) {
   if (type == DataType::fp8 || is_block_scaled(type)) return DataType::bf16;
   if (type == DataType::int8) return DataType::int32;
   return type == DataType::tf32 ? DataType::fp32 : type;
 }
 
-/// D [m, n] = epilogue(alpha A [m, k] x B [k, n]); D is column-major, and no matrix is padded. `type` is that of A and B. Of a
-/// block-scaled type the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent products
-/// of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of a block-scaled type.
+/// D [m, n] = epilogue(alpha A [m, k] x B [k, n]); D is column-major, and no matrix is padded. `type` is that of A and B. Where
+/// they are block-scaled the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent
+/// products of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of block-scaled
+/// operands.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DataType type = DataType::fp32;
@@ -78,7 +106,15 @@ struct GemmProblem {
   DataType output = gemm_output_type(type);
   GemmEpilogue epilogue = GemmEpilogue::none;
   double alpha = 1;  ///< a power of two
+  GemmScaling scaling = gemm_scaling(type);
 
+  /// How A and B are stored.
+  constexpr DataType type_of_a() const {
+    if (type != DataType::fp8) return type;
+    return scaling == GemmScaling::blk128 ? DataType::fp8_blk128 : scaling == GemmScaling::vec128 ? DataType::fp8_vec128 : type;
+  }
+  constexpr DataType type_of_b() const { return has_fp32_scales() ? DataType::fp8_vec128 : type; }
+  constexpr bool has_fp32_scales() const { return roofmark::has_fp32_scales(type_of_a()); }
   /// Elements of one matrix.
   constexpr std::int64_t a_count() const { return m * k; }
   constexpr std::int64_t b_count() const { return k * n; }

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "bench/families/separate_activation.hpp"
 #include "bench/support/epilogue_check.hpp"
 #include "bench/support/product_check.hpp"
+#include "bench/support/scale_check.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark::gemm {
@@ -22,6 +24,8 @@ constexpr std::size_t kA = 0, kB = 1, kD = 2, kBias = 3;
 
 /// Where checksums of D say too little, or nothing.
 bool is_checked_by_element(const GemmProblem& p) { return p.epilogue != GemmEpilogue::none || p.output == DataType::fp8; }
+/// An activation hides what one term is.
+bool shows_scales(const GemmProblem& p) { return is_block_scaled(p.type_of_a()) && !has_activation(p.epilogue); }
 
 /// Every slot holds the same bits, so every slot must give the same output bits.
 class PreparedGemm final : public Prepared {
@@ -47,13 +51,16 @@ class PreparedGemm final : public Prepared {
     } else {
       check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
     }
+    if (shows_scales(problem)) scale_check_.emplace(device_, problem, *plan_, algorithm_, workspace_.get());
   }
 
   void launch(Stream stream, int slot) override { run(algorithm_, stream, slot); }
 
   Verification verify(int slot) override {
-    if (epilogue_check_) return epilogue_check_->verify(operands(slot), slots_.at(slot, kD));
-    return check_->verify(device_, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD));
+    Verification found = epilogue_check_
+                             ? epilogue_check_->verify(operands(slot), slots_.at(slot, kD))
+                             : check_->verify(device_, slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kD));
+    return scale_check_ ? scale_check_->verify(operands(slot), std::move(found)) : found;
   }
 
   std::vector<Output> outputs(int slot) override { return {slots_.output(slot, kD)}; }
@@ -108,18 +115,21 @@ class PreparedGemm final : public Prepared {
   std::string tuning_;
   std::optional<ProductCheck> check_;
   std::optional<EpilogueCheck> epilogue_check_;
+  std::optional<ScaleCheck> scale_check_;
 };
 
 }  // namespace
 
 SlotLayout layout_of(const GemmProblem& p) {
-  return SlotLayout({SlotArray::matrix(p.type, p.batch * p.m, p.k, kA), SlotArray::matrix(p.type, p.batch * p.n, p.k, kB),
+  return SlotLayout({SlotArray::matrix(p.type_of_a(), p.batch * p.m, p.k, kA),
+                     SlotArray::matrix(p.type_of_b(), p.batch * p.n, p.k, kB),
                      SlotArray::output(p.output, static_cast<std::size_t>(p.batch * p.d_count())),
                      SlotArray::input(p.bias_type(), static_cast<std::size_t>(p.batch * p.bias_count()), kBias)});
 }
 
 std::size_t shared_bytes(const GemmProblem& problem, Activation activation, const GemmKernels& kernels) {
   return kernels.workspace_bytes + (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0) +
+         (shows_scales(problem) ? ScaleCheck::bytes(problem) : 0) +
          (activation == Activation::separate ? separate_activation_bytes(problem) : 0);
 }
 

@@ -19,8 +19,8 @@ enum class Activation { fused, separate };
 inline constexpr Activation kActivations[] = {Activation::fused, Activation::separate};
 constexpr std::string_view name(Activation activation) { return activation == Activation::fused ? "fused" : "separate"; }
 
-/// Memory that all slots share: the library's workspace, the product before a separate activation, and what the check of an
-/// epilogue holds.
+/// Memory that all slots share: the library's workspace, the product before a separate activation, and what the checks of
+/// an epilogue and of scales hold.
 std::size_t shared_bytes(const GemmProblem& problem, Activation activation, const GemmKernels& kernels);
 
 /// Operands, and the library's first algorithm, or the fastest of up to eight, which are timed. `what`: the layer that has this

@@ -85,17 +85,19 @@ double EpilogueCheck::greatest_norm(const GemmOperands& operands) const {
 }
 
 EpilogueReference EpilogueCheck::reference(const GemmOperands& operands, double sum_error) const {
-  // The two are rounded to fp32, and D's sum to its own type where parts of it are added in that, or a kernel reads it.
+  // The two are rounded to fp32, terms with scales by each scale too, and D's sum to its own type where parts of it are added
+  // in that, or a kernel reads it.
   const double least = smallest_normal(problem_.output),
                rounded = unit_roundoff(problem_.output) *
                          (plan_.output_roundings(algorithm_) - 1 + plan_.roundings_before_epilogue());
-  return {.problem = problem_,
-          .product = product_.get(),
-          .product_type = plain_.output,
-          .bias = operands.bias,
-          .sum_error = sum_error + rounded * least,
-          .relative_error = 2 * unit_roundoff(plain_.output) + rounded,
-          .least_rounded = least};
+  return {
+      .problem = problem_,
+      .product = product_.get(),
+      .product_type = plain_.output,
+      .bias = operands.bias,
+      .sum_error = sum_error + rounded * least,
+      .relative_error = 2 * (1 + (problem_.has_fp32_scales() ? kScaleRoundings : 0)) * unit_roundoff(plain_.output) + rounded,
+      .least_rounded = least};
 }
 
 EpilogueCheck::Sample EpilogueCheck::sample(const GemmOperands& operands, const void* d, double typical_error) const {

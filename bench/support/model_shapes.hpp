@@ -45,6 +45,19 @@ struct Mixture {
   }
 };
 
+/// Of a layer of DeepSeek-V3 with experts, of which these are one's, from its published configuration: latent attention with
+/// 128 heads of 128 (and 64 with rotary embedding) over ranks of 1536 (query) and 512 (key and value).
+inline std::vector<Projection> deepseek_v3_projections() {
+  constexpr std::int64_t kHidden = 7168, kHeads = 128, kHead = 128, kRotary = 64, kQueryRank = 1536, kRank = 512,
+                         kExpert = 2048;
+  return {{"DeepSeek-V3, query, key and value down", kQueryRank + kRank + kRotary, kHidden},
+          {"DeepSeek-V3, query up", kHeads * (kHead + kRotary), kQueryRank},
+          {"DeepSeek-V3, key and value up", kHeads * 2 * kHead, kRank},
+          {"DeepSeek-V3, attention output", kHidden, kHeads * kHead},
+          {"DeepSeek-V3, one expert, gate and up", 2 * kExpert, kHidden},
+          {"DeepSeek-V3, one expert, down", kHidden, kExpert}};
+}
+
 inline constexpr Mixture kMixtral8x7b = {"Mixtral 8x7B", 4096, 14336, 8};
 inline constexpr Mixture kQwen3_30b = {"Qwen3 30B-A3B", 2048, 768, 128};
 

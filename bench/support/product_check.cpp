@@ -44,16 +44,14 @@ std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uin
   return {chosen.begin(), chosen.end()};
 }
 
-/// Elements first, first + stride, ... of a filled array. Those of a block-scaled matrix are whole blocks of one line.
-std::vector<double> generated(DataType type, const Fill& fill, std::int64_t first, std::int64_t stride, std::int64_t count) {
+/// Elements first, first + stride, ... of a filled array. Those of a block-scaled matrix of `lines` are one line.
+std::vector<double> generated(DataType type, const Fill& fill, std::int64_t first, std::int64_t stride, std::int64_t count,
+                              std::int64_t lines) {
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(count));
   if (is_block_scaled(type)) {
     with_block_scaled_type(type, [&]<DataType kType>() {
-      for (std::int64_t l = 0; l < count; l += ScaledBlock<kType>::kTerms) {
-        const ScaledBlock<kType> block = generate_block<kType>(fill, first + l);
-        for (int i = 0; i < ScaledBlock<kType>::kTerms; ++i) values.push_back(block.value(i));
-      }
+      generate_line<kType>(fill, {type, lines, count}, first / count, [&](double value) { values.push_back(value); });
     });
     return values;
   }
@@ -76,6 +74,8 @@ std::int64_t ProductCheck::most_terms(DataType type) {
     case DataType::fp8:
     case DataType::mxfp8:
     case DataType::nvfp4:
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
       return kLongSum;
     case DataType::tf32:
     case DataType::fp16:
@@ -88,8 +88,9 @@ std::int64_t ProductCheck::most_terms(DataType type) {
 
 ProductRoundings product_roundings(const GemmProblem& problem, int output_roundings) {
   const auto k = static_cast<double>(problem.k);
-  double unit = 0, count = 0, bias = 0;
-  switch (problem.type) {
+  const double u64 = unit_roundoff(DataType::fp64), u32 = unit_roundoff(DataType::fp32), u = unit_roundoff(problem.output);
+  double unit = 0, count = 0, bias = 0, promotions = 0;
+  switch (problem.type_of_a()) {
     case DataType::fp64:
     case DataType::fp32:
       unit = unit_roundoff(problem.type);
@@ -109,22 +110,29 @@ ProductRoundings product_roundings(const GemmProblem& problem, int output_roundi
       count = k;
       bias = k / 32 + 1;
       break;
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
+      unit = tensor_core_unit(problem.type);
+      count = std::min(k, 128.0);
+      promotions = std::ceil(k / 128);
+      bias = (count / 32 + 1) * std::sqrt(promotions);
+      break;
     case DataType::int8:
     case DataType::int32:
       return {};
   }
-  const double u64 = unit_roundoff(DataType::fp64), u = unit_roundoff(problem.output);
-  return {unit * bias, std::sqrt(unit * unit * count + u64 * u64 * 2 * k + u * u * (output_roundings - 1))};
+  return {unit * bias,
+          std::sqrt(unit * unit * count + u32 * u32 * 3 * promotions + u64 * u64 * 2 * k + u * u * (output_roundings - 1))};
 }
 
 // Each comparison rests on four events, each with a chance of at most 2 exp(-z^2 / 2).
 double certain_deviations(double comparisons) { return std::sqrt(2 * std::log(8 * comparisons / kFalseAlarms)); }
 
 MatrixView view_of_a(const GemmProblem& p, const void* a) {
-  return {a, p.type, p.m, p.k, transposes_a(p.layout) ? p.k : 1, transposes_a(p.layout) ? 1 : p.m};
+  return {a, p.type_of_a(), p.m, p.k, transposes_a(p.layout) ? p.k : 1, transposes_a(p.layout) ? 1 : p.m};
 }
 MatrixView view_of_b(const GemmProblem& p, const void* b) {
-  return {b, p.type, p.k, p.n, transposes_b(p.layout) ? p.n : 1, transposes_b(p.layout) ? 1 : p.k};
+  return {b, p.type_of_b(), p.k, p.n, transposes_b(p.layout) ? p.n : 1, transposes_b(p.layout) ? 1 : p.k};
 }
 
 ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill& b, int output_roundings)
@@ -144,19 +152,22 @@ void ProductCheck::reference(const Device& device, std::int64_t product, std::in
   const auto count = static_cast<std::int64_t>(rows.size());
   const std::vector<std::int64_t> columns = picked(n, (elements + count - 1) / count, b_.seed + at + 1);
 
-  const auto line = [&](const Fill& fill, std::int64_t first, std::int64_t stride) {
-    return generated(problem_.type, fill, first, stride, k);
+  const auto line_of_a = [&](std::int64_t first, std::int64_t stride) {
+    return generated(problem_.type_of_a(), a_, first, stride, k, m);
+  };
+  const auto line_of_b = [&](std::int64_t first, std::int64_t stride) {
+    return generated(problem_.type_of_b(), b_, first, stride, k, n);
   };
   const std::int64_t first_of_a = product * problem_.a_count(), first_of_b = product * problem_.b_count();
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
     device.progressed();
-    right.push_back(transposes_b(problem_.layout) ? line(b_, first_of_b + column, n) : line(b_, first_of_b + column * k, 1));
+    right.push_back(transposes_b(problem_.layout) ? line_of_b(first_of_b + column, n) : line_of_b(first_of_b + column * k, 1));
   }
   for (std::int64_t row : rows) {
     device.progressed();
     const std::vector<double> left =
-        transposes_a(problem_.layout) ? line(a_, first_of_a + row * k, 1) : line(a_, first_of_a + row, m);
+        transposes_a(problem_.layout) ? line_of_a(first_of_a + row * k, 1) : line_of_a(first_of_a + row, m);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       Element element{product, row, columns[c], 0, 0, 0};
       for (std::size_t l = 0; l < left.size(); ++l) {

@@ -58,6 +58,10 @@ MatrixView view_of_b(const GemmProblem& problem, const void* b);
 ///                 count k, bias k / 4 + 1
 ///   fp8           the same with 13 bits behind the point and groups of 32, which is what Ada and Hopper keep without
 ///                 promotion (DeepSeek-V3 Technical Report, 3.3.2: about 14 bits): unit 2^-13, count k, bias k / 32 + 1
+///   fp8 with scales of 128 terms
+///                 as fp8 within a block; the sum of a block times its scales is added in fp32. The roots of the blocks' sums
+///                 of squares have T as the root of the sum of their squares, and their sum is at most sqrt(blocks) T: unit
+///                 2^-13, count 128, bias (128 / 32 + 1) sqrt(blocks); and three roundings to fp32 per block
 ///   mxfp8, nvfp4  as fp8: what the hardware keeps is not documented
 ///   int8          exact
 /// Float64's own roundings of the reference are added, and those to D's type of an algorithm that adds parts of k in it.

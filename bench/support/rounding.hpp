@@ -8,7 +8,8 @@ namespace roofmark {
 
 /// The unit at which tensor cores truncate aligned products and sums, relative to the largest: they keep 24 bits or more (Fasi,
 /// Higham, Mikaitis, Pranesh: Numerical behavior of NVIDIA tensor cores, PeerJ CS, 2021), and about 14 bits for fp8
-/// (DeepSeek-V3 Technical Report, 3.3.2). What block-scaled products keep is not documented; they are taken to be like fp8.
+/// (DeepSeek-V3 Technical Report, 3.3.2). What products of mxfp8 and nvfp4 keep is not documented; they are taken to be like
+/// fp8.
 constexpr bool sums_in_few_bits(DataType type) { return type == DataType::fp8 || is_block_scaled(type); }
 constexpr double tensor_core_unit(DataType type) { return sums_in_few_bits(type) ? 0x1p-13 : 0x1p-23; }
 
@@ -17,5 +18,8 @@ constexpr double tensor_core_unit(DataType type) { return sums_in_few_bits(type)
 constexpr double tensor_core_error(DataType type, double terms) {
   return tensor_core_unit(type) / unit_roundoff(type) * (8 + terms / 8);
 }
+
+/// Roundings to fp32 of a term whose kernel applies its fp32 scales and alpha one by one.
+inline constexpr double kScaleRoundings = 4;
 
 }  // namespace roofmark

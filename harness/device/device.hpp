@@ -148,7 +148,7 @@ class Device {
 
   // Data and checks. All synchronise.
   virtual void fill(void* data, DataType type, std::size_t count, const Fill& fill) = 0;
-  /// Block i of the matrix is generate_block<type>(fill, its first element); zeros are the padding of its scales.
+  /// Writes every block as fill_block<type>() does, and zeros into the scales' padding.
   virtual void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) = 0;
   /// 0xFF bytes: NaN in every floating-point type but fp8 e4m3, where it is NaN too, and -1 in integers.
   virtual void poison(void* data, std::size_t bytes) = 0;

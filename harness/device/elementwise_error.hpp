@@ -23,6 +23,8 @@ ROOFMARK_HOST_DEVICE inline double smallest_normal(DataType type) {
     case DataType::int32:
     case DataType::mxfp8:
     case DataType::nvfp4:
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
       break;
   }
   return 0;

@@ -210,6 +210,8 @@ ROOFMARK_HOST_DEVICE inline decltype(auto) with_type(DataType type, Function&& f
     case DataType::int32:
     case DataType::mxfp8:
     case DataType::nvfp4:
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
       break;
   }
   return function.template operator()<DataType::int32>();

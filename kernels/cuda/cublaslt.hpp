@@ -16,6 +16,9 @@
 #if CUBLAS_VERSION >= 120800
 #define ROOFMARK_BLOCK_SCALED_PRODUCTS
 #endif
+#if CUBLAS_VERSION >= 120900
+#define ROOFMARK_FP32_SCALED_PRODUCTS
+#endif
 
 // At global scope, where argument-dependent look-up finds it.
 inline roofmark::StatusText describe_status(cublasStatus_t status) {
@@ -58,6 +61,13 @@ inline cudaDataType_t storage(DataType type) {
     case DataType::nvfp4:
       throw Unsupported(std::string(name(type)) + " needs a build with CUDA 12.8 or newer");
 #endif
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
+#ifdef ROOFMARK_FP32_SCALED_PRODUCTS
+      return CUDA_R_8F_E4M3;
+#else
+      throw Unsupported("scales of 128 elements of fp8 need a build with CUDA 12.9 or newer");
+#endif
   }
   return CUDA_R_32F;
 }
@@ -82,18 +92,34 @@ inline Operation make_operation(cublasComputeType_t compute, cudaDataType_t scal
   return operation;
 }
 
-/// Says where the scales of A and B are, which both are of one block-scaled type.
+#ifdef ROOFMARK_BLOCK_SCALED_PRODUCTS
+/// How a matrix of a block-scaled type is scaled.
+inline cublasLtMatmulMatrixScale_t scale_mode(DataType type) {
+  switch (type) {
+    case DataType::nvfp4:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+#ifdef ROOFMARK_FP32_SCALED_PRODUCTS
+    case DataType::fp8_vec128:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    case DataType::fp8_blk128:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+#endif
+    default:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+  }
+}
+#endif
+
+/// Says where the scales of A and B are, which both are block-scaled.
 inline void set_scales([[maybe_unused]] const Operation& operation, [[maybe_unused]] const BlockScaledLayout& layout_of_a,
                        [[maybe_unused]] const void* a, [[maybe_unused]] const BlockScaledLayout& layout_of_b,
                        [[maybe_unused]] const void* b) {
 #ifdef ROOFMARK_BLOCK_SCALED_PRODUCTS
-  const cublasLtMatmulMatrixScale_t mode =
-      layout_of_a.type == DataType::nvfp4 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 : CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
   const auto scales = [](const BlockScaledLayout& layout, const void* operand) -> const void* {
     return static_cast<const std::byte*>(operand) + layout.scales_offset();
   };
-  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode);
-  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode);
+  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, scale_mode(layout_of_a.type));
+  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, scale_mode(layout_of_b.type));
   set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales(layout_of_a, a));
   set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales(layout_of_b, b));
 #endif

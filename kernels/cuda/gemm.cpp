@@ -53,8 +53,10 @@ cublaslt::Operation make_operation(const GemmProblem& problem) {
   const auto [compute, scale] = arithmetic(problem.type);
   cublaslt::Operation operation =
       cublaslt::make_operation(compute, scale, transposes_a(problem.layout), transposes_b(problem.layout));
-  // The scale pointers of fp8 operands, and of D in fp8, stay null, which means 1.
-  if (problem.type == DataType::fp8) cublaslt::set<std::int8_t>(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
+  // The scale pointers of fp8 operands with one scale per matrix, and of D in fp8, stay null, which means 1. With scales of
+  // blocks the library refuses fast accumulation (Transformer Engine, test_split_accumulator_enforced): the sum of each block
+  // goes to fp32 anyway.
+  if (problem.type_of_a() == DataType::fp8) cublaslt::set<std::int8_t>(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1);
   if (problem.epilogue != GemmEpilogue::none) {
     cublaslt::set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(problem.epilogue));
   }
@@ -116,8 +118,8 @@ class CublasLtPlan final : public GemmPlan {
       : problem_(problem),
         handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
-        a_(make_matrix(problem.type, problem.m, problem.k, transposes_a(problem.layout), problem.batch)),
-        b_(make_matrix(problem.type, problem.k, problem.n, transposes_b(problem.layout), problem.batch)),
+        a_(make_matrix(problem.type_of_a(), problem.m, problem.k, transposes_a(problem.layout), problem.batch)),
+        b_(make_matrix(problem.type_of_b(), problem.k, problem.n, transposes_b(problem.layout), problem.batch)),
         c_(make_matrix(type_of_c(problem), problem.m, problem.n, false, problem.batch)),
         d_(make_matrix(problem.output, problem.m, problem.n, false, problem.batch)) {
     set_operands(operands);
@@ -168,9 +170,9 @@ class CublasLtPlan final : public GemmPlan {
 
   void set_operands(const GemmOperands& operands) const {
     if (has_bias(problem_.epilogue)) cublaslt::set(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-    if (!is_block_scaled(problem_.type)) return;
-    cublaslt::set_scales(operation_, {problem_.type, problem_.m, problem_.k}, operands.a,
-                         {problem_.type, problem_.n, problem_.k}, operands.b);
+    if (!is_block_scaled(problem_.type_of_a())) return;
+    cublaslt::set_scales(operation_, {problem_.type_of_a(), problem_.m, problem_.k}, operands.a,
+                         {problem_.type_of_b(), problem_.n, problem_.k}, operands.b);
   }
 
   GemmProblem problem_;
@@ -185,6 +187,10 @@ class CublasLtPlan final : public GemmPlan {
 std::string version() { return "cuBLASLt " + cublaslt::version_text(cublasLtGetVersion()); }
 
 std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const GemmOperands& operands) {
+  constexpr std::size_t kFirstWithFp32Scales = 120900;
+  if (problem.has_fp32_scales() && cublasLtGetVersion() < kFirstWithFp32Scales) {
+    throw Unsupported(version() + " has no scales of 128 elements of fp8: take 12.9 or newer");
+  }
   return std::make_unique<CublasLtPlan>(problem, most, operands);
 }
 

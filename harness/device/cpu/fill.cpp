@@ -54,7 +54,7 @@ void fill(void* data, const BlockScaledLayout& layout, const Fill& fill) {
   set_bytes(static_cast<std::byte*>(data) + layout.scales_offset(), 0, static_cast<std::size_t>(layout.scale_bytes()));
   with_block_scaled_type(layout.type, [&]<DataType kType>() {
 #pragma omp parallel for
-    for (std::int64_t i = 0; i < layout.lines * layout.blocks_per_line(); ++i) fill_block<kType>(data, layout, i, fill);
+    for (std::int64_t i = 0; i < layout.blocks(); ++i) fill_block<kType>(data, layout, i, fill);
   });
 }
 

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(typename Element<kType>:
 
 template <DataType kType>
 __global__ void __launch_bounds__(kThreads) fill_blocks_kernel(void* data, BlockScaledLayout layout, Fill fill) {
-  const std::int64_t blocks = layout.lines * layout.blocks_per_line(), stride = std::int64_t{gridDim.x} * kThreads;
+  const std::int64_t blocks = layout.blocks(), stride = std::int64_t{gridDim.x} * kThreads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < blocks; i += stride) {
     fill_block<kType>(data, layout, i, fill);
   }
@@ -42,7 +42,7 @@ void fill(void* data, DataType type, std::size_t count, const Fill& fill, cudaSt
 }
 
 void fill(void* data, const BlockScaledLayout& layout, const Fill& fill, cudaStream_t stream) {
-  const auto blocks = static_cast<std::size_t>(layout.lines * layout.blocks_per_line());
+  const auto blocks = static_cast<std::size_t>(layout.blocks());
   if (blocks == 0) return;
   check(cudaMemsetAsync(static_cast<std::byte*>(data) + layout.scales_offset(), 0,
                         static_cast<std::size_t>(layout.scale_bytes()), stream));

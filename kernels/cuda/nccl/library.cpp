@@ -281,6 +281,8 @@ ncclDataType_t nccl_type(DataType type) {
     case DataType::tf32:
     case DataType::mxfp8:
     case DataType::nvfp4:
+    case DataType::fp8_vec128:
+    case DataType::fp8_blk128:
       break;
   }
   throw Unsupported("NCCL does not reduce " + std::string(name(type)));

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: every type of a product and every kind of error are checked with the same loops.
 #include "bench/support/product_check.hpp"
 
 #include <gmock/gmock.h>
@@ -57,6 +58,18 @@ double sum_as_hardware(const std::vector<double>& terms, DataType type) {
   }
 }
 
+/// As a kernel adds that multiplies the sum of each 128 terms without scales by the product of the scales, in fp32. `scales`
+/// are those of each term.
+double sum_in_blocks(const std::vector<double>& terms, const std::vector<float>& scales) {
+  float sum = 0;
+  for (std::size_t first = 0; first < terms.size(); first += 128) {
+    const std::vector<double> block(terms.begin() + static_cast<std::ptrdiff_t>(first),
+                                    terms.begin() + static_cast<std::ptrdiff_t>(std::min(terms.size(), first + 128)));
+    sum += scales[first] * static_cast<float>(sum_as_tensor_core(block, 13, 32));
+  }
+  return sum;
+}
+
 /// Operands on the host as the check expects them, and D by plain loops that round as the hardware does.
 class Product {
  public:
@@ -65,8 +78,8 @@ class Product {
         a_fill_{data, seed, 0},
         b_fill_{data, seed, 1},
         device_(open_cpu_device()),
-        a_(filled(problem.batch * problem.m, a_fill_)),
-        b_(filled(problem.batch * problem.n, b_fill_)),
+        a_(filled(problem.type_of_a(), problem.batch * problem.m, a_fill_)),
+        b_(filled(problem.type_of_b(), problem.batch * problem.n, b_fill_)),
         d_(device_->allocate(d_bytes())) {
     device_->poison(d_.get(), d_bytes());
   }
@@ -80,24 +93,51 @@ class Product {
   void multiply(GemmLayout layout, std::int64_t which_a, std::int64_t which_b, std::int64_t which_d) {
     const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
     std::vector<double> terms(static_cast<std::size_t>(k));
+    std::vector<float> scales(terms.size());
     for (std::int64_t column = 0; column < n; ++column) {
       for (std::int64_t row = 0; row < m; ++row) {
         for (std::int64_t l = 0; l < k; ++l) {
           const std::int64_t of_a = which_a * m * k + (transposes_a(layout) ? row * k + l : l * m + row);
           const std::int64_t of_b = which_b * k * n + (transposes_b(layout) ? l * n + column : column * k + l);
-          terms[static_cast<std::size_t>(l)] = operand(a_.get(), m, of_a) * operand(b_.get(), n, of_b);
+          const Value left = operand(problem_.type_of_a(), a_.get(), m, of_a),
+                      right = operand(problem_.type_of_b(), b_.get(), n, of_b);
+          terms[static_cast<std::size_t>(l)] = left.element * right.element;
+          scales[static_cast<std::size_t>(l)] = left.scale * right.scale;
         }
-        set(row, which_d * n + column, problem_.alpha * sum_as_hardware(terms, problem_.type));
+        const double sum = problem_.has_fp32_scales() ? sum_in_blocks(terms, scales) : sum_as_hardware(terms, problem_.type);
+        set(row, which_d * n + column, problem_.alpha * sum);
       }
     }
   }
 
   /// As a library would take them that has lines in another order.
   void swap_scales_of_a() {
-    auto* const scales = static_cast<std::uint8_t*>(a_.get()) + layout(problem_.m).scales_offset();
+    const BlockScaledLayout of_a = layout_of_a();
+    auto* const scales = static_cast<std::uint8_t*>(a_.get()) + of_a.scales_offset();
     for (std::int64_t line = 0; line < 32; ++line) {
-      std::swap(scales[layout(problem_.m).scale_index(line, 0)], scales[layout(problem_.m).scale_index(line + 32, 0)]);
+      std::swap(scales[of_a.scale_index(line, 0)], scales[of_a.scale_index(line + 32, 0)]);
     }
+  }
+
+  BlockScaledLayout layout_of_a() const { return {problem_.type_of_a(), problem_.m, problem_.k}; }
+  BlockScaledLayout layout_of_b() const { return {problem_.type_of_b(), problem_.n, problem_.k}; }
+
+  /// As a library would multiply that takes the fp32 scales of A, or of B, as read(line, block) says.
+  template <class Read>
+  void multiply_with_scales(bool of_a, Read read) {
+    const BlockScaledLayout layout = of_a ? layout_of_a() : layout_of_b();
+    auto* const scales = reinterpret_cast<float*>(static_cast<std::byte*>((of_a ? a_ : b_).get()) + layout.scales_offset());
+    const std::vector<float> right(scales, scales + layout.scale_bytes() / 4);
+    const auto scale = [&](std::int64_t line, std::int64_t block) {
+      return right[static_cast<std::size_t>(layout.scale_index(line, block))];
+    };
+    for (std::int64_t line = 0; line < layout.lines; line += layout.block_lines()) {
+      for (std::int64_t block = 0; block < layout.blocks_per_line(); ++block) {
+        scales[layout.scale_index(line, block)] = read(line, block, scale);
+      }
+    }
+    multiply();
+    std::copy(right.begin(), right.end(), scales);
   }
 
   /// Of a batch, the columns of its products follow one another.
@@ -112,23 +152,34 @@ class Product {
  private:
   std::size_t d_bytes() const { return static_cast<std::size_t>(problem_.batch * problem_.d_count()) * size_of(type()); }
   std::size_t index(std::int64_t row, std::int64_t column) const { return static_cast<std::size_t>(column * problem_.m + row); }
-  BlockScaledLayout layout(std::int64_t lines) const { return {problem_.type, lines, problem_.k}; }
-  Memory filled(std::int64_t lines, const Fill& fill) {
-    if (is_block_scaled(problem_.type)) {
-      Memory memory = device_->allocate(layout(lines).bytes());
-      device_->fill(memory.get(), layout(lines), fill);
+  Memory filled(DataType type, std::int64_t lines, const Fill& fill) {
+    if (is_block_scaled(type)) {
+      const BlockScaledLayout layout{type, lines, problem_.k};
+      Memory memory = device_->allocate(layout.bytes());
+      device_->fill(memory.get(), layout, fill);
       return memory;
     }
     const auto count = static_cast<std::size_t>(lines * problem_.k);
-    Memory memory = device_->allocate(count * size_of(problem_.type));
-    device_->fill(memory.get(), problem_.type, count, fill);
+    Memory memory = device_->allocate(count * size_of(type));
+    device_->fill(memory.get(), type, count, fill);
     return memory;
   }
-  double operand(const void* data, std::int64_t lines, std::int64_t index) const {
-    if (!is_block_scaled(problem_.type)) return load_as_double(problem_.type, data, static_cast<std::size_t>(index));
-    return with_block_scaled_type(problem_.type, [&, k = problem_.k]<DataType kType>() {
-      return block_scaled_value<kType>(data, layout(lines), index / k, index % k);
-    });
+  /// With the fp32 scale that a kernel applies to sums; 1 where it applies none.
+  struct Value {
+    double element;
+    float scale = 1;
+  };
+  Value operand(DataType type, const void* data, std::int64_t lines, std::int64_t index) const {
+    if (!is_block_scaled(type)) return {load_as_double(type, data, static_cast<std::size_t>(index))};
+    const BlockScaledLayout layout{type, lines, problem_.k};
+    const std::int64_t line = index / problem_.k, term = index % problem_.k;
+    if (has_fp32_scales(type)) {
+      const auto* const bytes = static_cast<const std::uint8_t*>(data);
+      const auto* const scales = reinterpret_cast<const float*>(bytes + layout.scales_offset());
+      return {unscaled_value<DataType::fp8_vec128>(bytes[index], index), scales[layout.scale_index(line, term / 128)]};
+    }
+    return {
+        with_block_scaled_type(type, [&]<DataType kType>() { return block_scaled_value<kType>(data, layout, line, term); })};
   }
 
   GemmProblem problem_;
@@ -158,7 +209,7 @@ TEST(ProductCheck, PassesARightProductOfEveryTypeAndLayout) {
 }
 
 TEST(ProductCheck, PassesARightBlockScaledProductAndNoneOfOtherScales) {
-  for (DataType type : kBlockScaledTypes) {
+  for (DataType type : {DataType::mxfp8, DataType::nvfp4}) {
     for (auto [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 32}, {65, 129, 160}, {140, 33, 32}}) {
       Product product({m, n, k, type, GemmLayout::tn});
       product.multiply();
@@ -170,6 +221,56 @@ TEST(ProductCheck, PassesARightBlockScaledProductAndNoneOfOtherScales) {
       const Verification swapped = product.verify();
       EXPECT_EQ(swapped.status, Status::failed) << name(type) << ": " << swapped.detail;
     }
+  }
+}
+
+GemmProblem scaled(std::int64_t m, std::int64_t n, std::int64_t k, GemmScaling scaling, DataType output = DataType::bf16) {
+  GemmProblem problem{m, n, k, DataType::fp8};
+  problem.output = output;
+  problem.scaling = scaling;
+  return problem;
+}
+constexpr GemmScaling kFp32Scalings[] = {GemmScaling::vec128, GemmScaling::blk128};
+
+TEST(ProductCheck, PassesARightProductWithFp32ScalesOfBlocks) {
+  for (GemmScaling scaling : kFp32Scalings) {
+    for (DataType output : {DataType::bf16, DataType::fp16, DataType::fp32}) {
+      for (auto [m, n, k] : {std::array<std::int64_t, 3>{16, 8, 16}, {272, 40, 400}, {48, 24, 2048}}) {
+        Product product(scaled(m, n, k, scaling, output));
+        EXPECT_EQ(product.verify().status, Status::failed) << "poisoned";
+        product.multiply();
+        const Verification found = product.verify();
+        EXPECT_EQ(found.status, Status::passed)
+            << name(scaling) << " " << name(output) << " " << m << " x " << n << " x " << k << ": " << found.detail;
+      }
+    }
+    Product zeros(scaled(32, 16, 272, scaling), Distribution::zeros);
+    zeros.multiply();
+    EXPECT_EQ(zeros.verify().status, Status::passed);
+  }
+}
+
+TEST(ProductCheck, FindsOtherFp32Scales) {
+  for (GemmScaling scaling : kFp32Scalings) {
+    Product product(scaled(512, 64, 512, scaling));
+    for (const bool of_a : {true, false}) {
+      const BlockScaledLayout layout = of_a ? product.layout_of_a() : product.layout_of_b();
+      const std::int64_t step = layout.block_lines(), lines = layout.lines / step, blocks = layout.blocks_per_line();
+      const std::int64_t middle = lines / 2 * step;
+      product.multiply_with_scales(of_a, [&](auto line, auto block, auto scale) {
+        return scale(line, block) * (line == middle && block == 2 ? 2.0F : 1.0F);
+      });
+      const Verification one = product.verify();
+      EXPECT_EQ(one.status, Status::failed) << "one is wrong, " << name(scaling) << ": " << one.detail;
+      product.multiply_with_scales(of_a, [&](auto line, auto block, auto scale) {
+        const std::int64_t index = line / step * blocks + block;  // the other way around in memory
+        return scale(index % lines * step, index / lines);
+      });
+      const Verification transposed = product.verify();
+      EXPECT_EQ(transposed.status, Status::failed) << "transposed, " << name(scaling) << ": " << transposed.detail;
+    }
+    product.multiply();
+    EXPECT_EQ(product.verify().status, Status::passed);
   }
 }
 
@@ -205,6 +306,13 @@ TEST(ProductCheck, AllowsForTheErrorsOfLongSums) {
     EXPECT_EQ(found.status, Status::passed) << name(type) << ": " << found.detail;
     if (is_integer(type)) continue;
     EXPECT_GT(found.error, 1e-3) << "too much is allowed for " << name(type) << ": " << found.detail;
+  }
+  for (GemmScaling scaling : kFp32Scalings) {
+    Product product(scaled(16, 24, 20000, scaling));
+    product.multiply();
+    const Verification found = product.verify();
+    EXPECT_EQ(found.status, Status::passed) << name(scaling) << ": " << found.detail;
+    EXPECT_GT(found.error, 1e-2) << "too much is allowed for " << name(scaling) << ": " << found.detail;
   }
 }
 

@@ -26,26 +26,42 @@ double nearest(double value) {
   return best;
 }
 
+/// The scale of a block with this greatest magnitude.
+template <DataType kType>
+void expect_scale(double scale, double greatest) {
+  if (kType == DataType::mxfp8) {
+    EXPECT_EQ(scale, std::exp2(std::floor(std::log2(greatest)) - 8));
+  } else if (kType == DataType::nvfp4) {
+    EXPECT_NEAR(scale, greatest / 6, greatest / 6 / 16);  // half a unit of three bits behind the point
+  } else {
+    EXPECT_EQ(scale, static_cast<float>(greatest) / 448.0F);
+  }
+}
+
 template <DataType kType>
 void expect_quantised(Distribution distribution) {
   const Fill fill{distribution, 3, 1};
-  for (std::int64_t first = 0; first < 400 * ScaledBlock<kType>::kTerms; first += ScaledBlock<kType>::kTerms) {
-    std::vector<double> given;
-    double greatest = 0;
-    for (int i = 0; i < ScaledBlock<kType>::kTerms; ++i) {
-      given.push_back(generate(distribution, DataType::fp32, 3, 1, static_cast<std::uint64_t>(first + i)));
-      greatest = std::max(greatest, std::fabs(given.back()));
-    }
-    const ScaledBlock<kType> block = generate_block<kType>(fill, first);
-    const double scale = scale_value<kType>(block.scale);
-    if (kType == DataType::mxfp8) {
-      ASSERT_EQ(scale, std::exp2(std::floor(std::log2(greatest)) - 8));
-    } else {
-      ASSERT_NEAR(scale, greatest / 6, greatest / 6 / 16);  // half a unit of three bits behind the point
-    }
-    for (int i = 0; i < ScaledBlock<kType>::kTerms; ++i) {
-      const double value = given[static_cast<std::size_t>(i)];
-      ASSERT_LE(std::fabs(block.value(i) - value), std::fabs(nearest<kType>(value / scale) * scale - value) + 1e-6 * greatest);
+  const BlockScaledLayout layout{kType, 290, has_fp32_scales(kType) ? 144 : 160};
+  for (std::int64_t line = 0; line < layout.lines; line += 17) {
+    const auto given = [&](std::int64_t l, std::int64_t term) {
+      return generate(distribution, DataType::fp32, 3, 1, static_cast<std::uint64_t>(l * layout.terms + term));
+    };
+    std::vector<double> values;
+    generate_line<kType>(fill, layout, line, [&](double value) { values.push_back(value); });
+    ASSERT_EQ(values.size(), static_cast<std::size_t>(layout.terms));
+    for (std::int64_t block = 0; block < layout.blocks_per_line(); ++block) {
+      const std::int64_t first = block * layout.block(), end = std::min(layout.terms, first + layout.block());
+      const std::int64_t first_line = line - line % layout.block_lines();
+      double greatest = 0;
+      for (std::int64_t l = first_line; l < std::min(layout.lines, first_line + layout.block_lines()); ++l) {
+        for (std::int64_t term = first; term < end; ++term) greatest = std::max(greatest, std::fabs(given(l, term)));
+      }
+      const double scale = scale_value<kType>(generate_scale<kType>(fill, layout, line, block));
+      expect_scale<kType>(scale, greatest);
+      for (std::int64_t term = first; term < end; ++term) {
+        const double right = nearest<kType>(given(line, term) / scale) * scale, value = values[static_cast<std::size_t>(term)];
+        ASSERT_LE(std::fabs(value - given(line, term)), std::fabs(right - given(line, term)) + 1e-6 * greatest);
+      }
     }
   }
 }
@@ -54,18 +70,20 @@ TEST(BlockScaledData, QuantisesTheValuesOfFp32) {
   for (const Distribution distribution : {Distribution::normal, Distribution::uniform}) {
     expect_quantised<DataType::mxfp8>(distribution);
     expect_quantised<DataType::nvfp4>(distribution);
+    expect_quantised<DataType::fp8_vec128>(distribution);
+    expect_quantised<DataType::fp8_blk128>(distribution);
   }
-  const Fill zeros{Distribution::zeros, 3, 1};
-  for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(generate_block<DataType::mxfp8>(zeros, 0).value(i), 0);
-    EXPECT_EQ(generate_block<DataType::nvfp4>(zeros, 0).value(i), 0);
+  for (const DataType type : kBlockScaledTypes) {
+    with_block_scaled_type(type, []<DataType kType>() {
+      generate_line<kType>({Distribution::zeros, 3, 1}, {kType, 2, 64}, 1, [](double value) { EXPECT_EQ(value, 0); });
+    });
   }
 }
 
 struct Sizes {
   std::int64_t lines, terms;
 };
-constexpr Sizes kSizes[] = {{1, 32}, {3, 32}, {130, 64}, {33, 352}};
+constexpr Sizes kSizes[] = {{1, 32}, {3, 32}, {130, 64}, {33, 352}, {260, 128}};
 
 class BlockScaledDevice : public testing::TestWithParam<const char*> {
  protected:
@@ -102,11 +120,12 @@ TEST_P(BlockScaledDevice, FillsWithTheGeneratedBlocks) {
         std::vector<std::uint8_t> expected(layout.bytes() + kBeyond, 0xff);
         std::fill_n(expected.begin() + layout.scales_offset(), layout.scale_bytes(), std::uint8_t{0});
         with_block_scaled_type(type, [&, lines = lines]<DataType kType>() {
-          for (std::int64_t i = 0; i < lines * layout.blocks_per_line(); ++i) {
-            fill_block<kType>(expected.data(), layout, i, fill);
-            const ScaledBlock<kType> block = generate_block<kType>(fill, i * layout.block());
-            const std::int64_t line = i / layout.blocks_per_line(), term = i % layout.blocks_per_line() * layout.block() + 5;
-            EXPECT_EQ(block_scaled_value<kType>(expected.data(), layout, line, term), block.value(5));
+          for (std::int64_t i = 0; i < layout.blocks(); ++i) fill_block<kType>(expected.data(), layout, i, fill);
+          for (std::int64_t line = 0; line < lines; line += 13) {
+            std::int64_t term = 0;
+            generate_line<kType>(fill, layout, line, [&](double value) {
+              EXPECT_EQ(block_scaled_value<kType>(expected.data(), layout, line, term++), value);
+            });
           }
         });
         EXPECT_EQ(filled(layout, fill, kBeyond), expected) << name(type) << " " << lines << " x " << terms;

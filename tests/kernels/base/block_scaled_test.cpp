@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -50,12 +51,22 @@ TEST(BlockScaled, ScalesArePowersOfTwoOrE4m3) {
   EXPECT_EQ(scale_value<DataType::nvfp4>(0x01), 0x1p-9F);
   EXPECT_EQ(scale_value<DataType::nvfp4>(0x38), 1);
   EXPECT_EQ(scale_value<DataType::nvfp4>(0x7e), 448);
+  EXPECT_EQ(stored_scale<DataType::mxfp8>(8), 130);
+  EXPECT_EQ(stored_scale<DataType::nvfp4>(1.06F), 0x38);
+}
+
+TEST(BlockScaled, ScalesOfBlocksOf128AreFp32) {
+  for (const float value : {0.0F, 1.1F, -3.0F, 0x1p-126F}) {
+    EXPECT_EQ(scale_value<DataType::fp8_vec128>(value), value);
+    EXPECT_EQ(scale_value<DataType::fp8_blk128>(value), value);
+    EXPECT_EQ(stored_scale<DataType::fp8_vec128>(value), value);
+  }
 }
 
 // As a matrix of scales is brought into the tiles' order by reshaping: [tile of lines, 4, 32, tile of blocks, 4] becomes
 // [tile of lines, tile of blocks, 32, 4, 4].
 TEST(BlockScaled, ScalesLieInTilesOf128LinesAnd4Blocks) {
-  for (const DataType type : kBlockScaledTypes) {
+  for (const DataType type : {DataType::mxfp8, DataType::nvfp4}) {
     const int block = BlockScaledLayout{type}.block();
     const BlockScaledLayout layout{type, 300, std::int64_t{10} * block};
     EXPECT_EQ(layout.blocks_per_line(), 10);
@@ -75,6 +86,31 @@ TEST(BlockScaled, ScalesLieInTilesOf128LinesAnd4Blocks) {
   }
 }
 
+// "M-major for A with shape M x L", M a multiple of 4: a column per block, each as long as there are lines.
+TEST(BlockScaled, Fp32ScalesOfLinesLieBlockAfterBlock) {
+  const BlockScaledLayout layout{DataType::fp8_vec128, 8, 300};
+  EXPECT_EQ(layout.blocks_per_line(), 3) << "the last one of 44 terms";
+  std::int64_t at = 0;
+  for (int block = 0; block < 3; ++block) {
+    for (int line = 0; line < 8; ++line) EXPECT_EQ(layout.scale_index(line, block), at++);
+  }
+  EXPECT_EQ(layout.scale_bytes(), 4 * at);
+  const BlockScaledLayout padded{DataType::fp8_vec128, 5, 300};
+  EXPECT_EQ(padded.scale_index(4, 2), 8 + 8 + 4);
+  EXPECT_EQ(padded.scale_bytes(), 4 * 3 * 8);
+}
+
+// "K-major and the stride between the consecutive columns must be a multiple of 4": a column per 128 lines, of 6 blocks in 8.
+TEST(BlockScaled, Fp32ScalesOfSquaresLieColumnAfterColumnInFours) {
+  const BlockScaledLayout layout{DataType::fp8_blk128, 257, 128 * 5 + 16};
+  EXPECT_EQ(layout.blocks_per_line(), 6);
+  EXPECT_EQ(layout.blocks(), 18);
+  for (const int line : {0, 1, 127}) EXPECT_EQ(layout.scale_index(line, 5), 5);
+  for (const int line : {128, 255}) EXPECT_EQ(layout.scale_index(line, 0), 8);
+  EXPECT_EQ(layout.scale_index(256, 5), 16 + 5);
+  EXPECT_EQ(layout.scale_bytes(), 4 * 3 * 8);
+}
+
 TEST(BlockScaled, CountsItsBytesWithAndWithoutPadding) {
   const BlockScaledLayout eight{DataType::mxfp8, 3, 96}, four{DataType::nvfp4, 3, 96};
   EXPECT_EQ(eight.data_bytes(), 3u * 96 + 3 * 3);
@@ -83,6 +119,13 @@ TEST(BlockScaled, CountsItsBytesWithAndWithoutPadding) {
   EXPECT_EQ(four.data_bytes(), 3u * 48 + 3 * 6);
   EXPECT_EQ(four.scales_offset(), 256);
   EXPECT_EQ(four.bytes(), 256u + 2 * 512);
+  const BlockScaledLayout lines{DataType::fp8_vec128, 6, 144}, squares{DataType::fp8_blk128, 130, 144};
+  EXPECT_EQ(lines.data_bytes(), 6u * 144 + 4 * 6 * 2);
+  EXPECT_EQ(lines.scales_offset(), 1024);
+  EXPECT_EQ(lines.bytes(), 1024u + 4 * 8 * 2);
+  EXPECT_EQ(squares.data_bytes(), 130u * 144 + 4 * 2 * 2);
+  EXPECT_EQ(squares.scales_offset(), 18944);
+  EXPECT_EQ(squares.bytes(), 18944u + 4 * 2 * 4);
 }
 
 TEST(BlockScaled, AValueIsItsElementTimesItsScale) {
@@ -94,6 +137,16 @@ TEST(BlockScaled, AValueIsItsElementTimesItsScale) {
   EXPECT_EQ(block_scaled_value<DataType::nvfp4>(matrix.data(), layout, 33, 19), 2);
   EXPECT_EQ(block_scaled_value<DataType::nvfp4>(matrix.data(), layout, 33, 20), 0);
   EXPECT_EQ(block_scaled_value<DataType::nvfp4>(matrix.data(), layout, 32, 18), 0);
+}
+
+TEST(BlockScaled, AValueOfASquareIsItsElementTimesTheSquaresScale) {
+  const BlockScaledLayout layout{DataType::fp8_blk128, 256, 272};
+  std::vector<std::uint8_t> matrix(layout.bytes());
+  matrix[200 * 272 + 259] = 0xc0;  // -2
+  const float scale = 1.1F;        // of lines 128 to 255 and terms 256 to 271
+  std::memcpy(&matrix[static_cast<std::size_t>(layout.scales_offset()) + sizeof(float) * (4 + 2)], &scale, sizeof scale);
+  EXPECT_EQ(block_scaled_value<DataType::fp8_blk128>(matrix.data(), layout, 200, 259), -2 * static_cast<double>(scale));
+  EXPECT_EQ(block_scaled_value<DataType::fp8_blk128>(matrix.data(), layout, 200, 258), 0);
 }
 
 }  // namespace
