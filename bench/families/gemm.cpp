@@ -92,6 +92,26 @@ void add_epilogues(CaseList& list, DataType type, std::int64_t tokens) {
   list.add(std::move(group));
 }
 
+/// The product of fp8 without and with scales of blocks.
+void add_scaled(CaseList& list, GemmProblem problem, GemmScaling scaling, const std::string& what) {
+  const Case plain = best(list, problem, what);
+  problem.scaling = scaling;
+  const Case scaled = best(list, problem, what);
+  list.add(Group{{plain, scaled}, {compare(plain, scaled)}});
+}
+
+/// The layers of DeepSeek-V3 forward, and the gradient of the weights of each, a sum over tokens.
+void add_deepseek_v3(CaseList& list) {
+  constexpr std::int64_t kTokens = 4096;
+  for (const Projection& projection : deepseek_v3_projections()) {
+    for (std::int64_t tokens : {std::int64_t{128}, kTokens}) {
+      add_scaled(list, over_tokens(DataType::fp8, projection, tokens), GemmScaling::blk128, projection.what);
+    }
+    add_scaled(list, {projection.outputs, projection.inputs, kTokens, DataType::fp8}, GemmScaling::vec128,
+               projection.what + ", gradient of the weights");
+  }
+}
+
 /// Small products, with so many elements of D in all.
 void add_batches_of_squares(CaseList& list, DataType type, std::int64_t elements) {
   for (std::int64_t size : {64, 256}) list.add(best(list, square(type, size, elements / (size * size))));
@@ -148,6 +168,7 @@ void list_gpu(CaseList& list) {
     for (DataType type : {DataType::bf16, DataType::fp8}) {
       for (std::int64_t tokens : {16, 1024, 8192}) add_epilogues(list, type, tokens);
     }
+    add_deepseek_v3(list);
   }
   for (DataType type : kGpuTypes) {
     if (is_block_scaled(type) || (!full && type != DataType::bf16 && type != DataType::fp64)) continue;
@@ -216,6 +237,13 @@ void list_contract(CaseList& list) {
     }
     for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 160}}) add_outputs(list, {m, n, k, type}, kOutputTypes);
     add_outputs(list, {48, 16, 32, type, GemmLayout::nt, 2}, std::array{gemm_output_type(type)});
+  }
+  for (GemmScaling scaling : {GemmScaling::vec128, GemmScaling::blk128}) {
+    for (GemmProblem problem : {GemmProblem{144, 32, 160, DataType::fp8}, {272, 40, 656, DataType::fp8}}) {
+      problem.scaling = scaling;
+      list.add(with_default(list, problem));
+      add_outputs(list, problem, std::array{DataType::fp16, DataType::fp32, DataType::fp8});
+    }
   }
 }
 

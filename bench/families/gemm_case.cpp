@@ -20,7 +20,7 @@
 namespace roofmark::gemm {
 namespace {
 
-constexpr const char *kBatch = "batch", *kOut = "out", *kEpilogue = "epilogue", *kActivation = "act";
+constexpr const char *kBatch = "batch", *kScale = "scale", *kOut = "out", *kEpilogue = "epilogue", *kActivation = "act";
 /// Its products are checked one by one.
 constexpr std::int64_t kMostBatch = 1 << 16;
 
@@ -69,17 +69,38 @@ bool has_output(DataType type, DataType output) {
   }
 }
 
+/// Why cuBLASLt has no product of fp8 with fp32 scales of blocks; empty if it has. As far as its documentation is silent, what
+/// NVIDIA's Transformer Engine calls "available and tested" counts (cublaslt_gemm.cu).
+std::string reason_against_fp32_scales(const GemmProblem& problem, Activation activation) {
+  const std::string what = fmt::format("scale:{}", name(problem.scaling));
+  if (problem.output == DataType::fp8) return fmt::format("cuBLASLt has no product with {} and D in fp8", what);
+  if (activation == Activation::fused && has_activation(problem.epilogue)) {
+    return fmt::format("cuBLASLt is not known to fuse an activation with {}", what);
+  }
+  if (problem.batch > 1) return fmt::format("no batch with {}", what);
+  if (problem.n % 8 != 0) return fmt::format("{} needs n that is a multiple of 8", what);
+  return {};
+}
+
 /// Why the device cannot run the product; empty if it can.
-std::string reason_against(const Listing& listing, const GemmKernels* kernels, const GemmProblem& problem, bool tuned) {
+std::string reason_against(const Listing& listing, const GemmKernels* kernels, const GemmProblem& problem,
+                           Activation activation, bool tuned) {
   const DeviceInfo& device = listing.device;
   if (!kernels) return "this build has no matrix product for this kind of device";
   if (problem.type == DataType::int32) return "no library supports int32";
+  if (problem.scaling != gemm_scaling(problem.type) && !problem.has_fp32_scales()) {
+    return fmt::format("{} has no scale:{}", name(problem.type), name(problem.scaling));
+  }
   if (device.backend == Backend::cpu) {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
     if (tuned) return "the BLAS has no choice of algorithms";
     if (problem.epilogue != GemmEpilogue::none) return "the BLAS has no epilogue";
     if (problem.output != problem.type) return "the BLAS gives D the type of A and B";
   } else {
+    if (const int capability = device.compute_capability; problem.has_fp32_scales() && capability != 90) {
+      return fmt::format("scale:{} needs compute capability 9.0, the device has {}.{}", name(problem.scaling), capability / 10,
+                         capability % 10);
+    }
     if (!has_tensor_cores(device, problem.type)) {
       const int first = first_capability(problem.type);
       return fmt::format("{} needs compute capability {}.{}, the device has {}.{}", name(problem.type), first / 10, first % 10,
@@ -95,6 +116,7 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
         return "fp8 needs layout tn below compute capability 10.0";
       }
       if (problem.m % 16 != 0 || problem.k % 16 != 0) return "fp8 needs m and k that are multiples of 16";
+      if (problem.has_fp32_scales()) return reason_against_fp32_scales(problem, activation);
     }
     if (is_block_scaled(problem.type)) {
       // The library's documents do not say where the scales of a batch lie.
@@ -129,10 +151,12 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
                  {"layout", std::string(name(problem.layout))},
                  {"algo", algo}};
   // What a name without them means needs no word.
-  const Shape implied = {{kOut, std::string(name(gemm_output_type(problem.type)))},
+  const Shape implied = {{kScale, std::string(name(gemm_scaling(problem.type)))},
+                         {kOut, std::string(name(gemm_output_type(problem.type)))},
                          {kEpilogue, std::string(name(GemmEpilogue::none))},
                          {kActivation, std::string(name(Activation::fused))}};
-  const Shape asked = {{kOut, std::string(name(problem.output))},
+  const Shape asked = {{kScale, std::string(name(problem.scaling))},
+                       {kOut, std::string(name(problem.output))},
                        {kEpilogue, std::string(name(problem.epilogue))},
                        {kActivation, std::string(name(activation))}};
   std::copy_if(asked.begin(), asked.end(), std::inserter(shape, shape.begin() + 3),
@@ -143,7 +167,7 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   made.implied = implied;
   made.shared_bytes = kernels ? shared_bytes(problem, activation, *kernels) : 0;
   demand_first(made, {{pipe(device, problem.type), flops(problem)}});
-  made.unsupported = reason_against(listing, kernels, problem, tuned);
+  made.unsupported = reason_against(listing, kernels, problem, activation, tuned);
   if (made.unsupported.empty() && activation == Activation::separate) {
     made.unsupported = reason_against_separate_activation(device.backend, problem);
   }
@@ -186,12 +210,13 @@ Case gemm_case(const Listing& listing, DataType type, std::int64_t m, std::int64
 std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   constexpr std::int64_t kMost = std::int64_t{1} << 22;
   const DataType type = asked.operand_type();
-  const GemmProblem plain = {asked.number("m", 1, kMost),
-                             asked.number("n", 1, kMost),
-                             asked.number("k", 1, ProductCheck::most_terms(type)),
-                             type,
-                             asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
-                             asked.number_or(kBatch, 1, kMostBatch)};
+  GemmProblem plain = {asked.number("m", 1, kMost),
+                       asked.number("n", 1, kMost),
+                       asked.number("k", 1, ProductCheck::most_terms(type)),
+                       type,
+                       asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
+                       asked.number_or(kBatch, 1, kMostBatch)};
+  plain.scaling = asked.one_of(kScale, kGemmScalings, plain.scaling);
   const GemmProblem problem = with_output(plain, asked.one_of(kOut, kOutputTypes, plain.output),
                                           asked.one_of(kEpilogue, kGemmEpilogues, GemmEpilogue::none));
   Case made = make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"),

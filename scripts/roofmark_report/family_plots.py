@@ -86,9 +86,9 @@ def gemm_sizes(entry):
     return sizes if all(sizes) else None
 
 
-def gemm_output(shape):
-    """What a product's output has that others lack: ", out:fp8, epilogue:bias_gelu"."""
-    return "".join(f", {key}:{shape[key]}" for key in ("out", "epilogue", "act") if key in shape)
+def gemm_words(shape):
+    """What a product has that others lack: ", scale:blk128, out:fp32, epilogue:bias_gelu"."""
+    return "".join(f", {key}:{shape[key]}" for key in ("scale", "out", "epilogue", "act") if key in shape)
 
 
 def gemm_squares(result, entries):
@@ -100,7 +100,7 @@ def gemm_squares(result, entries):
     series = {}
     for entry in sorted(square, key=lambda e: gemm_sizes(e)[0]):
         shape = entry["roofmark"]["shape"]
-        off_line = gemm_output(shape) or (
+        off_line = gemm_words(shape) or (
             ", batches" if shape.get("batch", "1") != "1" else
             ", other layouts and odd sizes" if shape.get("layout", "tn") != "tn" or gemm_sizes(entry)[0] % 8 != 0 else "")
         key = (entry["roofmark"]["type"], shape.get("impl", ""), shape.get("algo", ""), off_line)
@@ -155,9 +155,9 @@ def gemm_projections(_result, entries):
         what = members[0]["roofmark"]["notes"].get("shape of", f"{batch}m {shape['m']}, k {shape['k']}")
         colour = plots.COLOURS[shapes.index(weights(members[0])) % len(plots.COLOURS)]
         traces.append(plots.records_trace(
-            f"{what}: {kind}, {shape.get('impl', '')} {shape.get('algo', '')}{gemm_output(shape)}", members, [gemm_sizes(e)[1] for e in members],
+            f"{what}: {kind}, {shape.get('impl', '')} {shape.get('algo', '')}{gemm_words(shape)}", members, [gemm_sizes(e)[1] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="lines+markers",
-            line={"color": colour, "width": 1.6, "dash": "dash" if shape.get("algo") == "default" else "dot" if gemm_output(shape) else "solid"},
+            line={"color": colour, "width": 1.6, "dash": "dash" if shape.get("algo") == "default" else "dot" if gemm_words(shape) else "solid"},
             marker={"color": colour, "symbol": plots.symbol_of(kind), "size": 7}))
     counts = sorted({gemm_sizes(e)[1] for members in series.values() for e in members})
     x = plots.axis("n (tokens of a transformer layer)", tickvals=counts, ticktext=[f"{count:.0f}" for count in counts])

@@ -271,6 +271,26 @@ def test_a_library_that_applies_its_epilogue_in_a_kernel_of_its_own_is_right(tmp
     assert sum(e["name"].startswith(product) for e in found.result["benchmarks"]) == len(words)
 
 
+def test_products_are_compared_with_scales_of_blocks(tmp_path):
+    out, product = tmp_path / "out", "gemm/fp8/m:272/n:32/k:400"
+    done = roofmark("run", "--device", "cuda:0", "--suite", "quick", "--max-seconds", "0.001", "--out", out, "--case", f"{product}/scale:tensor,vec128,blk128",
+                    GPUMODEL_ARCH="90", GPUMODEL_MEMORY="80M", GPUMODEL_TOTAL="80M")  # room for two, each with a workspace of 32 MiB
+    found = Run(done, out)
+    assert found.status == 0, found.stderr
+    rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
+    records = {e["name"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
+    scales = {"": 0, "/scale:vec128": 4 * (272 + 32) * 4, "/scale:blk128": 4 * (3 + 32) * 4}  # bytes
+    assert set(records) == {product + word + rest for word in scales}
+    for word, of_scales in scales.items():
+        record = records[product + word + rest]
+        assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
+        demands = {demand["resource"]: demand["amount"] for demand in record["work"]["phases"][0]}
+        assert demands["fp8_tensor"] == 2 * 272 * 32 * 400 and demands["dram"] == 272 * 400 + 32 * 400 + 2 * 272 * 32 + of_scales
+    compared = [(c["key"], c["name"], c["numerator"], c["denominator"]) for c in found.result["comparisons"] if c["numerator"].startswith("gemm/")]
+    assert ("scale", "tensor against vec128", product + rest, f"{product}/scale:vec128{rest}") in compared  # the third has no room beside them
+    assert "scale:blk128" in report_of(found, tmp_path)
+
+
 def test_transfers_have_a_line_per_series(tmp_path):
     found = run_to(tmp_path / "out", cases=r"^transfer/(peer/|\w+/int8/bytes:(64|16384|1048576)/)", GPUMODEL_NOISE="0",
                    GPUMODEL_MEMORY="16M", GPUMODEL_TOTAL="16M")

@@ -60,6 +60,8 @@ def test_other_outputs_are_not_on_the_line_of_plain_products(h200):
     squares = [product(h200, m=n, n=n, k=n) for n in (256, 1024)] + [product(h200, m=512, n=512, k=512, out="fp32")]
     drawn = {trace["name"]: trace["x"] for trace in family_plots.gemm_squares(h200, squares)["data"] if "tuned" in trace["name"]}
     assert drawn == {"bf16, cublaslt tuned": [256, 1024], "bf16, cublaslt tuned, out:fp32": [512]}
+    scaled = family_plots.gemm_squares(h200, squares + [product(h200, m=512, n=512, k=512, scale="blk128")])["data"]
+    assert [trace["x"] for trace in scaled if trace["name"].endswith("scale:blk128")] == [[512]]
     fused = {"epilogue": "bias_gelu"}
     layers = [product(h200, m=4096, n=n, k=1024, **words) for words in ({}, fused, fused | {"act": "separate"}) for n in (16, 64)]
     drawn = family_plots.gemm_projections(h200, layers)["data"]

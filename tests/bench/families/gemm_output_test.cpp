@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -93,6 +94,86 @@ TEST(GemmOutput, SaysWhichOutputsTheLibraryLacks) {
   EXPECT_EQ(named_case(host, "gemm/fp32/m:64/n:64/k:64/out:fp32/epilogue:none").unsupported, "");
 }
 
+TEST(GemmScale, IsInTheNameWhereItIsNotThatOfTheType) {
+  const DeviceInfo device = unnamed_gpu(90);
+  const std::string sizes = "/m:32/n:48/k:64", rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold";
+  const auto named = [&](const std::string& type, const std::string& words) {
+    return named_case(device, "gemm/" + type + sizes + words).name();
+  };
+  EXPECT_EQ(named("fp8", "/scale:tensor"), "gemm/fp8" + sizes + rest);
+  EXPECT_EQ(named("mxfp8", "/scale:vec32"), "gemm/mxfp8" + sizes + rest);
+  EXPECT_EQ(named("nvfp4", "/scale:vec16"), "gemm/nvfp4" + sizes + rest);
+  EXPECT_EQ(named("bf16", "/scale:none"), "gemm/bf16" + sizes + rest);
+  EXPECT_EQ(named("fp8", "/out:fp32/scale:blk128"), "gemm/fp8" + sizes + "/scale:blk128/out:fp32" + rest);
+  EXPECT_THROW(named("fp8", "/scale:128"), std::invalid_argument);
+  const Case plain = named_case(device, "gemm/fp8" + sizes), scaled = named_case(device, "gemm/fp8" + sizes + "/scale:blk128");
+  const Comparison comparison = compare(plain, scaled);
+  EXPECT_EQ(comparison.key, "scale");
+  EXPECT_EQ(comparison.name, "tensor against blk128");
+}
+
+TEST(GemmScale, CountsTheFlopsOfTheProductAndTheBytesOfItsScales) {
+  const DeviceInfo device = unnamed_gpu(90);
+  const std::string product = "gemm/fp8/m:272/n:40/k:400";  // three lines of squares, four blocks along k
+  const Case plain = named_case(device, product), lines = named_case(device, product + "/scale:vec128"),
+             squares = named_case(device, product + "/scale:blk128");
+  const double elements = 272 * 400 + 40 * 400 + 2 * 272 * 40;
+  EXPECT_EQ(plain.work.total(resource::dram), elements);
+  EXPECT_EQ(lines.work.total(resource::dram), elements + 4 * (272 * 4 + 40 * 4));
+  EXPECT_EQ(squares.work.total(resource::dram), elements + 4 * (3 * 4 + 40 * 4));
+  for (const Case& one : {plain, lines, squares}) {
+    EXPECT_EQ(one.type, DataType::fp8);
+    EXPECT_EQ(one.work.total(resource::fp8_tensor), 2.0 * 272 * 40 * 400);
+    EXPECT_GE(static_cast<double>(one.slot_bytes), one.work.total(resource::dram));
+  }
+}
+
+TEST(GemmScale, SaysWhatTheLibraryLacks) {
+  if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
+  const auto reason = [](int capability, const std::string& name) {
+    return named_case(unnamed_gpu(capability), "gemm/" + name).unsupported;
+  };
+  for (const std::string scale : {"scale:vec128", "scale:blk128"}) {
+    const std::string product = "fp8/m:48/n:8/k:144/" + scale;
+    for (const char* words : {"", "/out:fp16", "/out:fp32", "/epilogue:bias", "/epilogue:bias_gelu/act:separate"}) {
+      EXPECT_EQ(reason(90, product + words), "") << words;
+    }
+    for (const auto& [capability, text] : {std::pair{100, "10.0"}, {103, "10.3"}, {120, "12.0"}, {89, "8.9"}, {80, "8.0"}}) {
+      EXPECT_EQ(reason(capability, product), fmt::format("{} needs compute capability 9.0, the device has {}", scale, text));
+    }
+    EXPECT_EQ(reason(90, product + "/out:fp8"), fmt::format("cuBLASLt has no product with {} and D in fp8", scale));
+    EXPECT_EQ(reason(90, product + "/epilogue:bias_gelu"),
+              fmt::format("cuBLASLt is not known to fuse an activation with {}", scale));
+    EXPECT_EQ(reason(90, product + "/batch:2"), "no batch with " + scale);
+    EXPECT_EQ(reason(90, product + "/layout:nt"), "fp8 needs layout tn below compute capability 10.0");
+    EXPECT_EQ(reason(90, "fp8/m:48/n:12/k:144/" + scale), scale + " needs n that is a multiple of 8");
+    EXPECT_EQ(reason(90, "fp8/m:48/n:8/k:136/" + scale), "fp8 needs m and k that are multiples of 16");
+    EXPECT_EQ(reason(90, "bf16/m:48/n:8/k:144/" + scale), "bf16 has no " + scale);
+    EXPECT_EQ(reason(100, "mxfp8/m:48/n:8/k:160/" + scale), "mxfp8 has no " + scale);
+  }
+  EXPECT_EQ(reason(90, "fp8/m:48/n:8/k:144/scale:vec32"), "fp8 has no scale:vec32");
+}
+
+TEST(GemmScale, FullHasTheLayersOfDeepSeekV3) {
+  if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
+  std::map<std::string, int> counted;
+  std::set<std::string> shapes;
+  for (const Group& group : list(of_suite(unnamed_gpu(90), SuiteName::full))) {
+    for (const Comparison& comparison : group.comparisons) {
+      if (comparison.key == "scale") ++counted[comparison.name];
+    }
+    for (const Case& one : group.cases) {
+      if (value_of(one.shape, "scale") == "blk128" && value_of(one.shape, "n") == "4096") {
+        shapes.insert(fmt::format("{} x {}", value_of(one.shape, "m"), value_of(one.shape, "k")));
+      }
+    }
+  }
+  // Outputs and inputs of the weights in the model's files; query, key and value down are one product.
+  EXPECT_EQ(shapes, (std::set<std::string>{"2112 x 7168", "24576 x 1536", "32768 x 512", "7168 x 16384", "4096 x 7168",
+                                           "7168 x 2048"}));
+  EXPECT_EQ(counted, (std::map<std::string, int>{{"tensor against blk128", 12}, {"tensor against vec128", 6}}));
+}
+
 TEST(GemmOutput, FullComparesEpiloguesAndOutputs) {
   if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
   const DeviceInfo device = unnamed_gpu(90);
@@ -110,7 +191,7 @@ TEST(GemmOutput, FullComparesEpiloguesAndOutputs) {
   for (const SuiteName suite : {SuiteName::smoke, SuiteName::quick, SuiteName::baseline}) {
     for (const Group& group : list(of_suite(device, suite))) {
       for (const Case& one : group.cases) {
-        for (const char* key : {"out", "epilogue", "act"}) EXPECT_EQ(value_of(one.shape, key), "") << one.name();
+        for (const char* key : {"scale", "out", "epilogue", "act"}) EXPECT_EQ(value_of(one.shape, key), "") << one.name();
       }
     }
   }

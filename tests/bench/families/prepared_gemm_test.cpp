@@ -94,6 +94,8 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       expect_contract(*device, type, layout, 19, 33, 45, "tuned", 2, "epilogue:bias_gelu");
       expect_contract(*device, type, layout, 48, 16, 160, "tuned", 1, "epilogue:bias_relu");
       expect_contract(*device, type, layout, 48, 16, 160, "default", 1, "out:fp8/epilogue:gelu");
+      expect_contract(*device, type, layout, 272, 40, 400, "tuned", 1, "scale:blk128");
+      expect_contract(*device, type, layout, 272, 40, 400, "default", 1, "scale:vec128/epilogue:bias");
     }
   }
 }
