@@ -149,10 +149,11 @@ class Examination {
     add(kWhat,
         fmt::format("{}; this process: CPUs of {}, memory of {}", *gpu.near_node, fmt::join(gpu.cpu_nodes, ", "),
                     fmt::join(gpu.host_nodes, ", ")),
-        missing.empty() ? ""
-                        : fmt::format("launches and transfers cross to another NUMA node: this process may not use {} of node {}; "
-                                      "start it there (numactl --cpunodebind={} --membind={}) or change its control group",
-                                      fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
+        missing.empty()
+            ? ""
+            : fmt::format("launches and transfers cross to another NUMA node: this process may not use {} of node {}; "
+                          "start it there (numactl --cpunodebind={} --membind={}) or change its control group",
+                          fmt::join(missing, " and "), *gpu.near_node, *gpu.near_node, *gpu.near_node));
   }
 
   void host(const Host& host) {
