@@ -120,11 +120,13 @@ std::string case_seconds() {
   });
 }
 
-/// "120, smoke 20 on a GPU and 10 on the CPU"
+/// "120, smoke 20 on a GPU and 10 on the CPU once it is open"
 std::string timeouts() {
   return fmt::format("{:g}", kTimeoutSeconds) + of_suites("", [](const Suite& suite) {
            const auto& limit = suite.limit;
-           return limit ? fmt::format(", {} {:g} on a GPU and {:g} on the CPU", suite.name, limit->gpu, limit->cpu) : "";
+           return limit ? fmt::format(", {} {:g} on a GPU and {:g} on the CPU once it is open", suite.name, limit->gpu,
+                                      limit->cpu)
+                        : "";
          });
 }
 

@@ -12,7 +12,7 @@
 #include "bench/program/time_limit.hpp"
 #include "bench/program/together.hpp"
 #include "bench/program/usage_error.hpp"
-#include "harness/machine/host.hpp"
+#include "harness/machine/steady_seconds.hpp"
 #include "harness/measure/overhead.hpp"
 #include "harness/measure/runner.hpp"
 #include "harness/team/gather.hpp"
@@ -64,7 +64,7 @@ class Observing {
 /// False when the run was interrupted.
 template <class OnMeasured>
 bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suite, const OnMeasured& on_measured) {
-  TimeLimit limit(plan.limit_seconds, process_seconds, suite);
+  TimeLimit limit(plan.limit_seconds, steady_seconds, suite);
   const auto measure_all = [&](const std::vector<Group>& groups, int pass) {
     for (const Group& group : groups) {
       const std::size_t cases = group.cases.size();

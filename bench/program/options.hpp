@@ -28,6 +28,9 @@ struct Selection {
 };
 
 inline constexpr double kTimeoutSeconds = 120;
+/// The least for opening the devices, and for NCCL's communicators, whatever a suite's own limit: without persistence mode the
+/// driver initialises every GPU of the node when it is first asked, some seconds each.
+inline constexpr double kOpeningSeconds = 60;
 
 struct RunOptions {
   const char* program = "roofmark";  ///< named in messages

@@ -22,6 +22,7 @@ int run_on(const std::string& id, const RunOptions& options, const std::string& 
   SoloTeam team(&interrupted(), [&] { watch.step(); });
   Origin origin = origin_of(device->info(), fabric.get());
   add_network(origin, describe_network());
+  watch.set_timeout(timeout_seconds(options));
   return run_plan(
       options,
       {*device, team, watch, plan(device->info(), options.selection, fabric.get()), std::move(origin), note, style_of(options)},
@@ -34,7 +35,7 @@ int run(const RunOptions& options) {
   SharedSession session;
   // A driver may hang as soon as it is asked for its devices.
   SoloWatch watch(
-      timeout_seconds(options),
+      opening_seconds(options),
       [&](const Standstill& standstill) {
         int status = kNotMeasured;
         try {

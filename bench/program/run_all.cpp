@@ -236,7 +236,7 @@ class AllDevices {
   /// A process gives up by itself after the timeout, and then completes its files. While it times a block it writes nothing.
   double patience_seconds() const {
     constexpr double kToComplete = 30;
-    return timeout_seconds(options_) + kToComplete + options_.max_seconds.value_or(0);
+    return opening_seconds(options_) + kToComplete + options_.max_seconds.value_or(0);
   }
 
   std::vector<std::optional<int>> wait(const std::vector<pid_t>& pids, std::vector<fs::path> folders) {

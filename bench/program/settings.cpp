@@ -40,6 +40,10 @@ double timeout_seconds(const RunOptions& options) {
   return options.timeout.value_or(limit ? limit->on(backend) : kTimeoutSeconds);
 }
 
+double opening_seconds(const RunOptions& options) {
+  return options.timeout.value_or(std::max(timeout_seconds(options), kOpeningSeconds));
+}
+
 double budget_seconds(const RunOptions& options) {
   const Suite& suite = facts_of(options.selection.suite);
   if (suite.total_seconds) return options.selection.seconds.value_or(*suite.total_seconds);

@@ -12,6 +12,8 @@ namespace roofmark {
 Settings settings_of(const RunOptions& options, Backend backend);
 /// Without progress for so long, a run is given up.
 double timeout_seconds(const RunOptions& options);
+/// The same until the devices are open: at least kOpeningSeconds, unless --timeout says otherwise.
+double opening_seconds(const RunOptions& options);
 /// RunFacts::budget_seconds.
 double budget_seconds(const RunOptions& options);
 

@@ -42,6 +42,14 @@ void SoloWatch::named_part(std::string what) {
   part_ = std::move(what);
 }
 
+void SoloWatch::set_timeout(double seconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    timeout_ = std::chrono::duration<double>(seconds);
+  }
+  changed_.notify_one();
+}
+
 void SoloWatch::step() {
   bool rested = false;
   {

@@ -29,6 +29,7 @@ class SoloWatch final : public Watch {
 
   /// A new stage is a step too: there are no peers to count steps with.
   void doing(std::string what) override;
+  void set_timeout(double seconds) override;
   void step() override;
   void part() override { step(); }
   void named_part(std::string what) override;

@@ -14,6 +14,7 @@ TeamWatch::~TeamWatch() = default;
 
 const std::string& TeamWatch::address() const { return channel_->address(); }
 void TeamWatch::doing(std::string what) { channel_->doing(std::move(what)); }
+void TeamWatch::set_timeout(double seconds) { channel_->set_timeout(seconds); }
 void TeamWatch::step() { channel_->step(); }
 void TeamWatch::part() { channel_->part(); }
 void TeamWatch::named_part(std::string what) { channel_->named_part(std::move(what)); }

@@ -26,7 +26,7 @@ class TeamWatch final : public Watch {
  public:
   struct Setup {
     int rank = 0, size = 1;
-    double timeout_seconds = 120;
+    double timeout_seconds = 120;                      ///< until set_timeout()
     double interrupted_seconds = kInterruptedSeconds;  ///< once a rank is interrupted
     double answer_seconds = 2;  ///< a rank that has not answered by then is silent: stopped, or its host is gone
     std::function<std::string(int rank)> describe;  ///< "rank 2 (node7)"; called from any thread
@@ -63,6 +63,7 @@ class TeamWatch final : public Watch {
   const std::string& address() const;
 
   void doing(std::string what) override;
+  void set_timeout(double seconds) override;
   void step() override;
   void part() override;
   void named_part(std::string what) override;

@@ -26,6 +26,8 @@ class Watch {
   virtual ~Watch() = default;
   /// What this rank does from now on, for the report of a standstill.
   virtual void doing(std::string what) = 0;
+  /// From now on so many seconds without a step are too long.
+  virtual void set_timeout(double seconds) = 0;
   /// This rank begins the next step, which all ranks take together. Restarts the timeout. Cheap: called before every sample.
   virtual void step() = 0;
   /// This rank begins a part of its step that other ranks may skip. Restarts the timeout.

@@ -169,7 +169,7 @@ int roofmark_mpi_main(int argc, char** argv) {
     // Without MPI, so without a launcher.
     if (print_documentation(app, words)) return kOk;
     const CommandLine line = read(app, arguments, words);
-    start.emplace(std::max(timeout_seconds(arguments.team.run), kLeastStartSeconds));
+    start.emplace(std::max(opening_seconds(arguments.team.run), kLeastStartSeconds));
     start->begin();
     mpi.emplace(&argc, &argv);
     start->know(mpi->rank(), mpi->size());

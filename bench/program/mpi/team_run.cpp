@@ -149,7 +149,7 @@ class Watched {
     TeamWatch::Setup setup;
     setup.rank = team.rank();
     setup.size = team.size();
-    setup.timeout_seconds = timeout_seconds(options);
+    setup.timeout_seconds = opening_seconds(options);
     setup.describe = [&team](int rank) { return team.describe(rank); };
     setup.say = [this](const std::string& line) { say(line); };
     if (session) setup.way_back = [session] { return session->way_back(); };
@@ -219,6 +219,7 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
   watch.doing("listing the cases");
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew, watch); }) : Fabric();
   fabric.step = [&] { watch.part(); };
+  watch.set_timeout(timeout_seconds(run));
   return run_plan(run,
                   {*crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
                    crew.note, team_style(run)},

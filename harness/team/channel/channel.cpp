@@ -30,7 +30,11 @@ std::string one_line(std::string text, std::size_t longest) {
 }  // namespace
 
 Channel::Channel(TeamWatch::Setup setup)
-    : setup_(std::move(setup)), began_(Clock::now()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), woken_(began_) {
+    : setup_(std::move(setup)),
+      began_(Clock::now()),
+      timeout_seconds_(setup_.timeout_seconds),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      woken_(began_) {
   if (!wake_.open()) throw_errno("eventfd");
   since_ = ticks(began_);
 }
@@ -84,7 +88,8 @@ Position Channel::position() {
 }
 
 Patience Channel::patience() const {
-  return {interrupted_ ? std::min(setup_.timeout_seconds, setup_.interrupted_seconds) : setup_.timeout_seconds, interrupted_};
+  const double seconds = timeout_seconds_;
+  return {interrupted_ ? std::min(seconds, setup_.interrupted_seconds) : seconds, interrupted_};
 }
 
 Time Channel::complaint_due() {
@@ -100,7 +105,7 @@ void Channel::interrupt() {
 }
 
 bool Channel::pause(std::vector<pollfd>& descriptors, Time until) {
-  const double stop = setup_.timeout_seconds / 4;
+  const double stop = timeout_seconds_ / 4;
   until = std::min(until, after(std::min(stop, kLookSeconds)));
   descriptors.push_back({wake_.get(), POLLIN, 0});
   wait_for(descriptors, until);

@@ -52,6 +52,7 @@ class Channel {
 
   const std::string& address() const { return address_; }
   void doing(std::string what);
+  void set_timeout(double seconds) { timeout_seconds_ = seconds; }
   void step();
   void part();
   void named_part(std::string what);
@@ -104,6 +105,7 @@ class Channel {
   std::string doing_, part_;
   std::int64_t part_steps_ = 0;  ///< `steps_` while `part_` lasts
   std::atomic<bool> ending_{false}, failed_{false};
+  std::atomic<double> timeout_seconds_;
   Descriptor wake_;
   std::thread thread_;
   // Used by the thread alone.

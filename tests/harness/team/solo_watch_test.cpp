@@ -18,6 +18,16 @@ TEST(SoloWatch, SaysWhatTheProcessHangsIn) {
   EXPECT_EQ(said.get_future().get(), "no progress for 0.01 s in timing");
 }
 
+TEST(SoloWatch, TakesAnotherTimeout) {
+  std::promise<std::string> said;
+  SoloWatch watch(3600, [&](const Standstill& found) { said.set_value(found.reason); });
+  watch.doing("opening");
+  watch.set_timeout(0.01);
+  auto reason = said.get_future();
+  ASSERT_EQ(reason.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(reason.get(), "no progress for 0.01 s in opening");
+}
+
 TEST(SoloWatch, NamesAPartUntilTheNextOne) {
   for (const bool further : {false, true}) {
     std::promise<std::string> said;

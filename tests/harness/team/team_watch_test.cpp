@@ -65,6 +65,20 @@ TEST(TeamWatch, ARankThatIsDelayedIsNamedAndEachSaysWhereItIs) {
   for (const auto* rank : {&first, &second, &late}) EXPECT_EQ(rank->status, kLeft);
 }
 
+TEST(TeamWatch, TakesAnotherTimeout) {
+  Processes team(2, kNever, kPatience);
+  team.start([](int rank) -> Script {
+    return [hang = comes_to(rank == 1 ? 4 : 5)](TeamWatch& arrivals, Turns turns) {
+      arrivals.set_timeout(0.3);
+      hang(arrivals, turns);
+    };
+  });
+  for (const int rank : {0, 1}) team.await(rank);
+  for (const int rank : {0, 1}) team.go(rank);
+  EXPECT_THAT(team.end(0).said,
+              HasSubstr(found("no progress for 0.3 s: rank 1 (node1) never arrived", "never [1] silent [] ended []")));
+}
+
 TEST(TeamWatch, TheFirstToWaitTooLongNeedNotBeRank0) {
   Processes team(3, 0.3, kPatience);
   team.start([](int rank) -> Script {
