@@ -30,8 +30,8 @@ std::string numeric(const sockaddr* address, socklen_t length) {
   return host.data();
 }
 
-/// The addresses of the interfaces that are up, without loopback.
-std::vector<std::string> own_addresses(bool& ipv6) {
+/// The addresses of the interfaces that are up, without loopback, as they stand before a port: those of IPv4 first.
+std::vector<std::string> own_addresses() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) throw_errno("getifaddrs");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
@@ -42,11 +42,36 @@ std::vector<std::string> own_addresses(bool& ipv6) {
       four.push_back(numeric(entry->ifa_addr, sizeof(sockaddr_in)));
     } else if (entry->ifa_addr->sa_family == AF_INET6) {
       const auto* address = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
-      if (!IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr)) six.push_back(numeric(entry->ifa_addr, sizeof(sockaddr_in6)));
+      if (IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr)) continue;
+      six.push_back("[" + numeric(entry->ifa_addr, sizeof(sockaddr_in6)) + "]");
     }
   }
-  ipv6 = four.empty() && !six.empty();
-  return ipv6 ? six : four;
+  four.insert(four.end(), six.begin(), six.end());
+  return four;
+}
+
+/// A socket that listens on a free port, which is written to `port`. One of AF_INET6 takes connections of IPv4 too. Not open,
+/// with errno set, where the host has no such protocol.
+Descriptor listen_by(sa_family_t family, int& port) {
+  Descriptor listening(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listening.open()) return listening;
+  const bool ipv6 = family == AF_INET6;
+  sockaddr_storage any{};
+  any.ss_family = family;
+  socklen_t length = ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  auto* address = reinterpret_cast<sockaddr*>(&any);
+  const int off = 0;
+  if ((ipv6 && ::setsockopt(listening.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
+      ::bind(listening.get(), address, length) != 0 || ::listen(listening.get(), SOMAXCONN) != 0 ||
+      ::getsockname(listening.get(), address, &length) != 0) {
+    const int why = errno;
+    listening.close();
+    errno = why;
+    return listening;
+  }
+  port = ntohs(ipv6 ? reinterpret_cast<const sockaddr_in6*>(&any)->sin6_port
+                    : reinterpret_cast<const sockaddr_in*>(&any)->sin_port);
+  return listening;
 }
 
 }  // namespace
@@ -72,25 +97,12 @@ void wait_for(std::vector<pollfd>& descriptors, Time until) {
 }
 
 Listener listen() {
-  bool ipv6 = false;
-  const std::vector<std::string> hosts = own_addresses(ipv6);
   Listener listener;
-  listener.socket = Descriptor(::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int descriptor = listener.socket.get();
-  if (!listener.socket.open()) throw_errno("socket");
-  sockaddr_storage any{};
-  any.ss_family = ipv6 ? AF_INET6 : AF_INET;
-  socklen_t length = ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  auto* address = reinterpret_cast<sockaddr*>(&any);
-  const int off = 0;
-  if (ipv6) ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  if (::bind(descriptor, address, length) != 0) throw_errno("bind");
-  if (::listen(descriptor, SOMAXCONN) != 0) throw_errno("listen");
-  if (::getsockname(descriptor, address, &length) != 0) throw_errno("getsockname");
-  const int port = ntohs(ipv6 ? reinterpret_cast<const sockaddr_in6*>(&any)->sin6_port
-                              : reinterpret_cast<const sockaddr_in*>(&any)->sin_port);
-  for (const std::string& host : hosts)
-    listener.addresses.push_back(fmt::format("{}:{}", ipv6 ? "[" + host + "]" : host, port));
+  int port = 0;
+  listener.socket = listen_by(AF_INET6, port);
+  if (!listener.socket.open()) listener.socket = listen_by(AF_INET, port);
+  if (!listener.socket.open()) throw_errno("listening by TCP");
+  for (const std::string& host : own_addresses()) listener.addresses.push_back(fmt::format("{}:{}", host, port));
   listener.addresses.push_back(fmt::format("127.0.0.1:{}", port));
   return listener;
 }

@@ -43,7 +43,7 @@ void wait_for(std::vector<pollfd>& descriptors, Time until);
 /// A TCP socket that listens on a free port of every address of this host.
 struct Listener {
   Descriptor socket;
-  /// "10.0.0.1:4711" or "[fd00::1]:4711", loopback last. IPv6 only on a host without IPv4, and no link-local address.
+  /// "10.0.0.1:4711" or "[fd00::1]:4711": IPv4 first, loopback last, no link-local address of IPv6.
   std::vector<std::string> addresses;
 };
 Listener listen();
