@@ -9,11 +9,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "build_info.hpp"
@@ -67,6 +65,7 @@ std::string utc_now(double seconds_ago) {
 }
 
 std::string host_name() {
+  if (const char* given = std::getenv("ROOFMARK_HOST"); given && *given) return given;
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
@@ -91,26 +90,6 @@ std::vector<std::string> distinct_names(const std::vector<MachineIdentity>& mach
     names.push_back(known.size() == 1 ? machine.name : fmt::format("{}#{}", machine.name, number));
   }
   return names;
-}
-
-double process_seconds() {
-  // The 22nd value, counted behind the program's name, which may hold anything.
-  constexpr int kStart = 22, kFirstBehindName = 3;
-  // In a container the two files may count from different times. A process that is asked first begins by a minute ago.
-  constexpr double kMost = 60;
-  static const double at_first = [] {
-    std::ifstream stat("/proc/self/stat"), up("/proc/uptime");
-    std::string line, value;
-    std::getline(stat, line);
-    std::istringstream values(line.substr(std::min(line.rfind(')') + 1, line.size())));
-    for (int i = kFirstBehindName; i <= kStart; ++i) values >> value;
-    double now = 0;
-    up >> now;
-    const double since = now - std::strtod(value.c_str(), nullptr) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-    return since >= 0 && since <= kMost ? since : 0;
-  }();
-  static const auto first = std::chrono::steady_clock::now();
-  return at_first + std::chrono::duration<double>(std::chrono::steady_clock::now() - first).count();
 }
 
 Host describe_host() {

@@ -15,6 +15,7 @@ namespace roofmark {
 
 /// ISO 8601 in UTC, to the second.
 std::string utc_now(double seconds_ago = 0);
+/// ROOFMARK_HOST where it is set, as in a container, whose own name is new each time.
 std::string host_name();
 /// The kernel's, new with each boot and the same in all containers of a machine; empty if it cannot be read.
 std::string boot_id(const std::filesystem::path& root = "/");
@@ -25,9 +26,6 @@ struct MachineIdentity {
 };
 /// Of each of them its name; where machines have the same one, with their number in it: node#1, node#2.
 std::vector<std::string> distinct_names(const std::vector<MachineIdentity>& machines);
-
-/// Since this process was started, by the kernel.
-double process_seconds();
 
 /// The host of this process. Absent or empty if it cannot be read.
 struct Host {

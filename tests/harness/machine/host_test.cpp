@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <thread>
+#include <string>
 
 namespace roofmark {
 namespace {
@@ -26,12 +25,14 @@ TEST(RateEnvironment, IsWhatTheProgramWasStartedWith) {
   unsetenv(kOwn);
 }
 
-TEST(ProcessSeconds, AdvanceFromTheStartOfTheProcess) {
-  const double first = process_seconds();
-  EXPECT_GE(first, 0);
-  EXPECT_LT(first, 86400);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the kernel counts hundredths
-  EXPECT_GT(process_seconds(), first);
+TEST(HostName, IsTheOneThatAContainerIsGiven) {
+  const char* given = std::getenv("ROOFMARK_HOST");
+  const std::string before = given ? given : "";
+  setenv("ROOFMARK_HOST", "node7", 1);
+  EXPECT_EQ(host_name(), "node7");
+  setenv("ROOFMARK_HOST", "", 1);
+  EXPECT_FALSE(host_name().empty());
+  given ? setenv("ROOFMARK_HOST", before.c_str(), 1) : unsetenv("ROOFMARK_HOST");
 }
 
 }  // namespace
