@@ -16,7 +16,7 @@ RUN cmake --preset release -DCMAKE_CUDA_ARCHITECTURES="$ARCHITECTURES" -DROOFMAR
  && rm -rf .venv/cuda && cp -a .venv /opt/roofmark/python
 
 FROM ${BASE}
-RUN apt-get update && apt-get install --yes --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install --yes --no-install-recommends libstdc++6 python3 && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/roofmark /opt/roofmark
 ENV PATH=/opt/roofmark/bin:/opt/roofmark/share/roofmark/scripts:/opt/roofmark/python/bin:$PATH
 # What NVIDIA's hooks of the engines pass in.

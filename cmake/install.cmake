@@ -13,7 +13,10 @@ set(of_the_node PRE_EXCLUDE_REGEXES
   "^ld-linux" "^lib(c|m|dl|rt|pthread|util|resolv|mvec)\\.so"
   "^lib(${of_cuda})[-_.]"
   "^lib(mpi|open-rte|open-pal|pmi)[^/]*\\.so"
-  "^libgpu_model\\.")
+  "^libgpu_model\\."
+  # The system's C++ runtime: a node whose glibc serves this build has one that serves it too. An older one beside the program would
+  # keep out what the node loads and links with a newer one, such as NCCL's network plugins. A compiler's own is carried.
+  POST_EXCLUDE_REGEXES "^/(usr/)?lib(64)?/([^/]*-linux-gnu/)?lib(stdc\\+\\+|gcc_s)\\.so")
 # NCCL is loaded, not linked. Its file may have any name; this one is asked for.
 macro(install_nccl)
   if(ROOFMARK_CARRY_CUDA AND NCCL_LIBRARY)

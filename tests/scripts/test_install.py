@@ -15,17 +15,19 @@ BUILD = os.environ.get("ROOFMARK_BUILD")
 CACHE = (Path(BUILD) / "CMakeCache.txt").read_text() if BUILD else ""
 HAS_CUDA = bool(re.search(r"^CMAKE_CUDA_COMPILER:\w+=/", CACHE, re.M)) and "ROOFMARK_CUDA:BOOL=OFF" not in CACHE
 CARRIES_CUDA = "ROOFMARK_CARRY_CUDA:BOOL=ON" in CACHE
-# glibc and the CUDA libraries are the node's, except those that it was asked to carry.
-NODES_OWN = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util)"
-                       + (r"|libcu(?!blasLt)\w+|libnv\w+" if CARRIES_CUDA else r"|libcu\w+|libnccl|libnv\w+") + r")\.so")
-
-pytestmark = pytest.mark.skipif(not BUILD, reason="ROOFMARK_BUILD names no build")
-
 
 def libraries(program):
     """{name: where the loader finds it} of all that the program needs, and what that needs."""
     lines = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.splitlines()
     return dict(re.match(r"\s*(\S+)(?: => (.*?))?(?: \(0x\w+\))?$", line).groups() for line in lines)
+
+
+# glibc, the system's C++ runtime and the CUDA libraries are the node's, except those that it was asked to carry.
+SYSTEMS_RUNTIME = BUILD and re.match(r"(/usr)?/lib", libraries(os.environ["ROOFMARK"])["libstdc++.so.6"])
+NODES_OWN = re.compile(r"(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util)" + (r"|lib(stdc\+\+|gcc_s)" if SYSTEMS_RUNTIME else "")
+                       + (r"|libcu(?!blasLt)\w+|libnv\w+" if CARRIES_CUDA else r"|libcu\w+|libnccl|libnv\w+") + r")\.so")
+
+pytestmark = pytest.mark.skipif(not BUILD, reason="ROOFMARK_BUILD names no build")
 
 
 @pytest.fixture(scope="module")
