@@ -17,10 +17,15 @@ struct CudaDevices {
   std::vector<int> ordinals;
   /// If there are none: the reason (no driver, driver older than the runtime, no permission, none visible) and the remedy.
   std::string reason;
+  /// If there are none though the user hides none: those that the host has.
+  int unusable = 0;
 };
 
 /// Does not throw if there is no device. Initialises no device.
 __attribute__((weak)) CudaDevices cuda_devices();
+
+/// Why the CPU is not measured in place of GPUs that are there and `unusable`.
+std::string unusable_in_words(const CudaDevices& cuda);
 
 /// The result of resolve_devices(value, note) if CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);

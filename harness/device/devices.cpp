@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -33,6 +35,11 @@ CudaDevices cuda_devices_of_this_build() {
 
 }  // namespace
 
+std::string unusable_in_words(const CudaDevices& cuda) {
+  return fmt::format("this host has {} NVIDIA GPU{}, but no GPU can be used: {}; --device cpu measures the CPU", cuda.unusable,
+                     cuda.unusable == 1 ? "" : "s", cuda.reason);
+}
+
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note) {
   const std::optional<int> wanted = value == "cuda" ? 0 : cuda_ordinal(value);
   if (!wanted && value != "auto" && value != "cpu" && value != "all") {
@@ -41,6 +48,7 @@ std::vector<std::string> resolve_devices(const std::string& value, const CudaDev
   if (value == "cpu") return {"cpu"};
   if (cuda.ordinals.empty()) {
     if (value != "auto") throw DeviceError("no GPU can be used: " + cuda.reason, false);
+    if (cuda.unusable > 0) throw DeviceError(unusable_in_words(cuda), false);
     note = "no GPU can be used, so the CPU is measured: " + cuda.reason;
     return {"cpu"};
   }

@@ -123,6 +123,18 @@ bool is_nvidia_gpu(const fs::path& device) {
   return first_line(device / "vendor") == "0x10de" && first_line(device / "class").value_or("").starts_with("0x03");
 }
 
+int gpus_to_compute_with(const fs::path& root) {
+  int gpus = 0;
+  for (const fs::path& device : entries(root / "sys/bus/pci/devices")) {
+    if (!is_nvidia_gpu(device)) continue;
+    std::error_code none;
+    const std::string driver = fs::read_symlink(device / "driver", none).filename().string();
+    const bool given_away = driver == "vfio-pci" || driver == "pci-stub";
+    gpus += driver == "nvidia" || (first_line(device / "class").value_or("").starts_with("0x0302") && !given_away);
+  }
+  return gpus;
+}
+
 fs::path pci_folder(std::string bus_id, const fs::path& root) {
   std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
   return root / "sys/bus/pci/devices" / bus_id;

@@ -35,6 +35,9 @@ PcieErrors pcie_errors(const std::filesystem::path& end);
 std::optional<std::filesystem::path> port_above(const std::filesystem::path& device);
 
 bool is_nvidia_gpu(const std::filesystem::path& device);
+/// The NVIDIA GPUs of a host that are there to compute: those that its NVIDIA driver has, and those without an output for a
+/// display (PCI class 0x0302), whatever else has become of them, but for those that a virtual machine is given.
+int gpus_to_compute_with(const std::filesystem::path& root);
 
 /// A link between a PCIe switch and the port above it, by their bus ids.
 struct PciLink {

@@ -825,6 +825,7 @@ def test_info_says_what_is_not_healthy(gpu, what, state):
         return re.search(rf"^  {what}  +(.*)$", done.stdout, re.MULTILINE)[1]
 
     assert line() in ("on", "none")
+    assert what != "ECC" or "\n  ECC " not in roofmark("info", "--device", "cuda:0", GPUMODEL_ECC="none").stdout
     found, advice = line(**gpu).split(": ", 1)
     assert found == state[0] and advice.startswith(state[1])
 

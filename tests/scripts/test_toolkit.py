@@ -68,6 +68,17 @@ def test_a_gpu_that_is_too_old_is_refused_before_anything_is_downloaded(checkout
     assert refused.returncode == 3 and "compute capability 75: GPUs of 8.0 and newer are supported" in refused.stderr
 
 
+def test_gpus_without_a_driver_are_counted(checkout, bare, tmp_path):
+    devices = [("0x10de", "0x030200"), ("0x10de", "0x030200"), ("0x10de", "0x030000"), ("0x10de", "0x068000"), ("0x1a03", "0x030200")]
+    for number, (vendor, kind) in enumerate(devices):
+        folder = tmp_path / f"sys/bus/pci/devices/0000:{number:02x}:00.0"
+        folder.mkdir(parents=True)
+        (folder / "vendor").write_text(vendor + "\n")
+        (folder / "class").write_text(kind + "\n")
+    assert source(checkout, bare, f"gpus_to_compute_with {tmp_path}").stdout == "2\n"
+    assert source(checkout, bare, f"gpus_to_compute_with {tmp_path}/nothing").stdout == "0\n"
+
+
 def test_gpus_are_named_by_their_compute_capability(checkout, bare):
     executable(bare / "nvidia-smi", "#!/bin/bash\necho 8.0\n")
     assert source(checkout, bare, "take_cuda_flag --gpus 90,100,120 --seed; gpu_architectures").stdout == "100-real;120-real;90a-real"

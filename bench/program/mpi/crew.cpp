@@ -58,6 +58,11 @@ std::string choose_device(MpiTeam& team, const std::string& value, int local, st
                         false);
     }
     wanted = without == 0 ? "cuda" : "cpu";
+    const std::vector<std::string> broken = team.gather(cuda.unusable > 0 ? unusable_in_words(cuda) : std::string());
+    const auto first = std::find_if(broken.begin(), broken.end(), [](const std::string& why) { return !why.empty(); });
+    if (without != 0 && first != broken.end()) {
+      throw DeviceError(fmt::format("{}: {}", team.describe(static_cast<int>(first - broken.begin())), *first), false);
+    }
     if (without != 0) note = "no GPU can be used, so the CPUs and MPI between them are measured: " + cuda.reason;
   }
   if (wanted == "cpu") return "cpu";

@@ -196,11 +196,11 @@ class CudaDevice final : public Device {
   }
 
   void check_code() const {
-    const cudaError_t status = find_code();
-    if (const std::string why = why_no_code(status, info_, describe_build().cuda_architectures); !why.empty()) {
+    const Code code = find_code();
+    if (const std::string why = why_no_code(code, info_, describe_build().cuda_architectures); !why.empty()) {
       throw DeviceError(why, false);
     }
-    check(status);
+    check(code.status);
   }
 
   /// What one block per SM writes, one entry each.

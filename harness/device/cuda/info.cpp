@@ -141,17 +141,25 @@ std::string why_unusable(cudaError_t status, const DeviceInfo& device) {
                      cudaGetErrorName(status), remedy);
 }
 
-std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures) {
+std::string why_no_code(const Code& code, const DeviceInfo& device, const std::string& architectures) {
   constexpr std::array kLacks = {
       cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction, cudaErrorInvalidPtx,
       cudaErrorUnsupportedPtxVersion,  cudaErrorJitCompilerNotFound,   cudaErrorJitCompilationDisabled};
-  if (std::find(kLacks.begin(), kLacks.end(), status) == kLacks.end()) return {};
+  constexpr std::array kSteps = {89, 90};  // of __CUDA_ARCH__ / 10 in the kernels
   const int capability = device.compute_capability;
+  std::string lack;
+  if (std::find(kLacks.begin(), kLacks.end(), code.status) != kLacks.end()) lack = cudaGetErrorString(code.status);
+  if (code.status == cudaSuccess &&
+      std::any_of(kSteps.begin(), kSteps.end(), [&](int step) { return code.compiled_for < step && step <= capability; })) {
+    lack = fmt::format("of this build it runs the code for {}.{}, which lacks what its own has", code.compiled_for / 10,
+                       code.compiled_for % 10);
+  }
+  if (lack.empty()) return {};
   const std::string remedy = capability < 80 ? "GPUs of 8.0 and newer are supported"
                                              : fmt::format("build it with -DCMAKE_CUDA_ARCHITECTURES={}{} (now: {})",
                                                            capability, capability == 90 ? "a" : "", architectures);
   return fmt::format("this roofmark cannot run on {} ({}, compute capability {}.{}): {}; {}", device.id, device.name,
-                     capability / 10, capability % 10, cudaGetErrorString(status), remedy);
+                     capability / 10, capability % 10, lack, remedy);
 }
 
 /// The NUMA nodes that are memory of the GPUs that this process sees.
@@ -220,7 +228,8 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   gpu.l2_bytes = read(cudaDevAttrL2CacheSize);
   gpu.shared_memory_per_multiprocessor_bytes = read(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   gpu.registers_per_multiprocessor = read(cudaDevAttrMaxRegistersPerMultiprocessor);
-  if (const auto ecc = read(cudaDevAttrEccEnabled)) gpu.ecc = *ecc != 0;
+  // CUDA says the same of ECC that is off and of a memory that has none, of which NVML says nothing.
+  if (const auto ecc = read(cudaDevAttrEccEnabled); ecc && (*ecc != 0 || !gpu.no_nvml.empty())) gpu.ecc = *ecc != 0;
   if (const auto mode = read(cudaDevAttrComputeMode)) {
     gpu.compute_mode = *mode == cudaComputeModeDefault            ? "default"
                        : *mode == cudaComputeModeProhibited       ? "prohibited"
@@ -269,6 +278,7 @@ CudaDevices cuda_devices() {
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) absence.visible_devices = visible;
   absence.forbidden_nodes = cuda::forbidden_nodes();
   devices.reason = describe(absence);
+  if (!absence.visible_devices) devices.unusable = gpus_to_compute_with("/");
   return devices;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/device/cuda/kernels.hpp"
 #include "harness/device/cuda/nvml.hpp"
 #include "harness/device/device.hpp"
 
@@ -28,9 +29,10 @@ std::string describe(const Absence& absence);
 /// Why a device cannot be opened, where making a context there gave `status`: the reason and the remedy, in one line.
 std::string why_unusable(cudaError_t status, const DeviceInfo& device);
 
-/// Why no kernel of a build for these architectures runs on a device, where loading one gave `status`: the reason and the
-/// remedy, in one line. Empty where it is no lack of code.
-std::string why_no_code(cudaError_t status, const DeviceInfo& device, const std::string& architectures);
+/// Why a device cannot run `code`, of a build for these architectures: the reason and the remedy, in one line. Empty where it
+/// can, and where its error is no lack of code. Code for an older GPU may run and yet lack what the device is taken to have:
+/// without the instructions for fp8 (8.9), or for clusters (9.0), kernels are empty.
+std::string why_no_code(const Code& code, const DeviceInfo& device, const std::string& architectures);
 
 /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 std::string uuid_text(const cudaUUID_t& uuid);

@@ -13,8 +13,12 @@
 
 namespace roofmark::cuda {
 
-/// cudaSuccess where this build has code for the current device; else what each of its kernels would fail with.
-cudaError_t find_code();
+/// The code of this build that the current device runs.
+struct Code {
+  cudaError_t status = cudaSuccess;  ///< else what each kernel would fail with
+  int compiled_for = 0;              ///< the compute capability of its PTX, as 90: what its source saw as __CUDA_ARCH__ / 10
+};
+Code find_code();
 
 /// data[i] = generate<type>(..., i). Enqueues.
 void fill(void* data, DataType type, std::size_t count, const Fill& fill, cudaStream_t stream);

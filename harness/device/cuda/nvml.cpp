@@ -143,6 +143,8 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   facts.power_limit_watts = scaled(number("nvmlDeviceGetEnforcedPowerLimit"), 1e-3);
   facts.power_limit_default_watts = scaled(number("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3);
   if (const auto mode = number("nvmlDeviceGetPersistenceMode")) facts.persistence_mode = *mode != 0;
+  unsigned ecc = 0, ecc_after_reset = 0;
+  if (call("nvmlDeviceGetEccMode", &ecc, &ecc_after_reset)) facts.ecc = ecc != 0;
   unsigned mig = 0, mig_after_reset = 0;
   if (call("nvmlDeviceGetMigMode", &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
   facts.mig_uuid = mig_uuid_;

@@ -53,9 +53,10 @@ __global__ void read_kernel(uint4* data, std::size_t count) {
 
 }  // namespace
 
-cudaError_t find_code() {
-  cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, read_clocks_kernel);
+Code find_code() {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, read_clocks_kernel);
+  return {status, attributes.ptxVersion};
 }
 
 void wait_at_gate(const std::uint32_t* opened, std::uint32_t* expired, std::uint32_t ticket, std::uint64_t limit_nanoseconds,

@@ -278,6 +278,11 @@ int nvmlDeviceGetPowerManagementDefaultLimit(void* handle, unsigned* to) {
   return answer(handle, to, model().power_limit_watts * 1000);
 }
 int nvmlDeviceGetPersistenceMode(void* handle, int* to) { return answer(handle, to, 1); }
+int nvmlDeviceGetEccMode(void* handle, unsigned* now, unsigned* pending) {
+  if (gpumodel_ecc() < 0) return not_supported;
+  const Result result = answer(handle, now, gpumodel_ecc());
+  return result ? result : answer(handle, pending, gpumodel_ecc());
+}
 int nvmlDeviceGetMigMode(void* handle, unsigned* now, unsigned* pending) {
   const Result result = answer(handle, now, 0);
   return result ? result : answer(handle, pending, 0);

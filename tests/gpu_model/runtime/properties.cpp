@@ -168,6 +168,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 
 int gpumodel_devices() { return settings().installed_devices; }
 int gpumodel_compute_capability() { return settings().model->compute_capability; }
+int gpumodel_ecc() { return settings().has_ecc ? settings().ecc : -1; }
 const DeviceModel* gpumodel_device_model() { return settings().model; }
 bool gpumodel_peer_access() { return settings().peer_access; }
 bool gpumodel_telemetry(int physical, GpuModelState* to) {

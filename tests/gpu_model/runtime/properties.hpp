@@ -11,6 +11,8 @@ extern "C" {
 int gpumodel_devices();
 /// 90 for 9.0.
 int gpumodel_compute_capability();
+/// Negative where the memory has none.
+int gpumodel_ecc();
 const gpu_model::runtime::DeviceModel* gpumodel_device_model();
 struct GpuModelState {
   double sm_mhz, memory_mhz, watts, celsius, joules, throttled_seconds, busy;

@@ -166,7 +166,8 @@ Settings read_settings() {
   s.clock_gated = is_on("GPUMODEL_CLOCK_GATED", false);
   s.noise = number("GPUMODEL_NOISE", 0.003);
   s.seed = static_cast<std::uint64_t>(number("GPUMODEL_SEED", 1));
-  s.ecc = is_on("GPUMODEL_ECC", true);
+  s.has_ecc = text_of("GPUMODEL_ECC") != "none";
+  s.ecc = s.has_ecc && is_on("GPUMODEL_ECC", true);
   s.peer_access = is_on("GPUMODEL_PEER_ACCESS", true);
   s.taken = is_on("GPUMODEL_TAKEN", false);
   s.trace = is_on("GPUMODEL_TRACE", false);

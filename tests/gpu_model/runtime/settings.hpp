@@ -13,7 +13,7 @@
 // | GPUMODEL_L2             | bytes [all]          | size of the L2 cache                                                     |
 // | GPUMODEL_MEMORY         | bytes [4G]           | memory that can be allocated                                             |
 // | GPUMODEL_TOTAL          | bytes [all]          | memory in the device's properties; GPUMODEL_MEMORY where that is more    |
-// | GPUMODEL_ECC            | 0 or 1 [1]           | whether ECC is on                                                        |
+// | GPUMODEL_ECC            | 0, 1 or none [1]     | whether ECC is on, or the memory has none                                |
 // | GPUMODEL_BOOST_MHZ      | 1 to 10000 [model's] | maximum clock; a low one gives timed loops fewer steps to interpret      |
 // | GPUMODEL_CLOCK_MHZ      | MHz                  | a fixed SM clock; without it the clock follows the load                  |
 // | GPUMODEL_CLOCK_GATED    | 0 or 1 [0]           | the SMs' cycle counters stand still while no operation runs              |
@@ -85,7 +85,7 @@ struct Settings {
   int throttled_device = any_device;
   double noise = 0;
   std::uint64_t seed = 0;
-  bool ecc = true, peer_access = true, taken = false, clock_gated = false, trace = false, blocking = false,
+  bool has_ecc = true, ecc = true, peer_access = true, taken = false, clock_gated = false, trace = false, blocking = false,
        deadlock_hangs = false, split_epilogue = false;
   std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;

@@ -42,6 +42,13 @@ TEST(ResolveDevices, AutoTakesTheCpuWhereThereIsNoGpuAndSaysWhy) {
   EXPECT_THAT(note, AllOf(HasSubstr("CPU"), HasSubstr(kNone.reason)));
 }
 
+TEST(ResolveDevices, AutoDoesNotTakeTheCpuInPlaceOfGpusThatAreThere) {
+  const CudaDevices broken{{}, "no driver; install one", 8};
+  EXPECT_EQ(refusal("auto", broken),
+            "this host has 8 NVIDIA GPUs, but no GPU can be used: no driver; install one; --device cpu measures the CPU");
+  EXPECT_THAT(resolve("cpu", broken), ElementsAre("cpu"));
+}
+
 TEST(ResolveDevices, TheCpuIsAlwaysThere) {
   EXPECT_THAT(resolve("cpu", kNone), ElementsAre("cpu"));
   EXPECT_THAT(resolve("cpu", kTwo), ElementsAre("cpu"));

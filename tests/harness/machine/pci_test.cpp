@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/pci.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/harness/fake_root.hpp"
@@ -43,6 +44,28 @@ TEST(PciLinkMaximum, IsWhatTheKernelReadFromTheDeviceItself) {
     EXPECT_FALSE(pci_link_maximum(root.root / folder).generation) << folder;
     EXPECT_FALSE(pci_link_maximum(root.root / folder).lanes) << folder;
   }
+}
+
+TEST(PciGpus, AreThoseToComputeWith) {
+  const PciTree tree;
+  auto add = [&tree, bus = 0x3a](const std::string& vendor, const std::string& type, const std::string& driver) mutable {
+    const std::string id = fmt::format("0000:{:02x}:00.0", bus++);
+    tree.add("pci0000:3a/" + id);
+    tree.set(id, "vendor", vendor);
+    tree.set(id, "class", type);
+    if (!driver.empty()) fs::create_directory_symlink("../drivers/" + driver, tree.folder(id) / "driver");
+  };
+  add("0x10de", "0x030200", "nvidia");
+  add("0x10de", "0x030200", "");  // no driver took it
+  add("0x10de", "0x030200", "nouveau");
+  add("0x10de", "0x030000", "nvidia");  // a workstation's
+  EXPECT_EQ(gpus_to_compute_with(tree.root), 4);
+  add("0x10de", "0x030000", "nouveau");   // a display's
+  add("0x10de", "0x030200", "vfio-pci");  // a virtual machine's
+  add("0x10de", "0x068000", "nvidia");    // an NVSwitch
+  add("0x8086", "0x030000", "i915");
+  EXPECT_EQ(gpus_to_compute_with(tree.root), 4);
+  EXPECT_EQ(gpus_to_compute_with(tree.root / "nothing"), 0);
 }
 
 TEST(PciSlot, IsThePortAboveTheDevice) {

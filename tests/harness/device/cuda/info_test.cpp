@@ -76,7 +76,7 @@ TEST(Code, WhatABuildLacksHasItsRemedy) {
   device.name = "a GPU";
   const auto why = [&](int capability, cudaError_t status) {
     device.compute_capability = capability;
-    return why_no_code(status, device, "80-real 100");
+    return why_no_code({status, 0}, device, "80-real 100");
   };
   EXPECT_THAT(why(70, cudaErrorNoKernelImageForDevice),
               AllOf(HasSubstr("cuda:1 (a GPU, compute capability 7.0)"), HasSubstr("8.0 and newer")));
@@ -86,6 +86,27 @@ TEST(Code, WhatABuildLacksHasItsRemedy) {
   for (const cudaError_t other : {cudaErrorMemoryAllocation, cudaErrorDevicesUnavailable, cudaErrorECCUncorrectable}) {
     EXPECT_EQ(why(90, other), "") << "another build would fail in the same way";
   }
+}
+
+TEST(Code, ForAnOlderGpuIsRefusedWhereItLacksInstructions) {
+  DeviceInfo device;
+  const auto refused = [&](int capability, int compiled_for) {
+    device.compute_capability = capability;
+    return !why_no_code({cudaSuccess, compiled_for}, device, "80").empty();
+  };
+  for (const auto& [capability, compiled_for] : {std::pair(89, 80), {89, 86}, {90, 80}, {100, 89}, {120, 80}}) {
+    EXPECT_TRUE(refused(capability, compiled_for)) << capability << " runs " << compiled_for;
+  }
+  for (const auto& [capability, compiled_for] :
+       {std::pair(80, 80), {86, 80}, {89, 89}, {90, 90}, {100, 90}, {103, 100}, {121, 120}}) {
+    EXPECT_FALSE(refused(capability, compiled_for)) << capability << " runs " << compiled_for;
+  }
+  device.id = "cuda:0";
+  device.name = "a GPU";
+  device.compute_capability = 89;
+  EXPECT_EQ(why_no_code({cudaSuccess, 80}, device, "80-real"),
+            "this roofmark cannot run on cuda:0 (a GPU, compute capability 8.9): of this build it runs the code for 8.0, which "
+            "lacks what its own has; build it with -DCMAKE_CUDA_ARCHITECTURES=89 (now: 80-real)");
 }
 
 TEST(CudaDevices, EitherSomeOrAReason) {
