@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 std::vector<Nic> rdma_nics(const fs::path& root) {
   std::vector<Nic> found;
   for (const RdmaPort& port : read_rdma_ports(root)) {
-    if (port.is_up()) found.push_back({port.name, port.kind, port.bytes_per_second, port.numa_node, port.part_of});
+    if (!port.is_up()) continue;
+    found.push_back({port.name, port.kind, port.bytes_per_second, port.numa_node, port.part_of, port.settings});
   }
   return found;
 }
@@ -52,8 +53,12 @@ std::vector<Nic> interfaces(const fs::path& root) {
     if (is_there(interface / "master") && !behind_bridge) continue;
     const bool bond = is_there(interface / "bonding");
     const bool stacked = !entries(interface, "lower_").empty();  // such as a VLAN
-    Nic nic{interface.filename().string(), "Ethernet", interface_rate(interface), numa_node(interface / "device"),
-            physical_device(interface / "device", "net")};
+    Nic nic{interface.filename().string(),
+            "Ethernet",
+            interface_rate(interface),
+            numa_node(interface / "device"),
+            physical_device(interface / "device", "net"),
+            {{}, {}, interface_mtu(interface)}};
     if (bond) nic.numa_node = bond_numa_node(interface);
     if (bond || is_there(interface / "device")) {
       hardware.push_back(std::move(nic));

@@ -9,6 +9,15 @@
 
 namespace roofmark {
 
+/// What the two ends of a connection should have alike. What cannot be read is empty or absent.
+struct PortSettings {
+  std::string firmware;       ///< of an RDMA device
+  std::string partition_key;  ///< of an InfiniBand port, the first: NCCL's and UCX's default. "0xffff"
+  std::optional<int> mtu;     ///< of an interface, RoCE's too, in bytes
+
+  friend bool operator==(const PortSettings&, const PortSettings&) = default;
+};
+
 /// A network port that is up; rates in one direction.
 struct Nic {
   std::string name;                        ///< mlx5_0:1, eth0
@@ -16,6 +25,7 @@ struct Nic {
   std::optional<double> bytes_per_second;  ///< of data, without the line encoding's overhead
   std::optional<int> numa_node;
   std::string part_of = {};  ///< of a virtual function: the port of its device, whose rate it shares; empty: none
+  PortSettings settings = {};
 
   bool is_rdma() const { return kind != "Ethernet"; }
 };

@@ -106,6 +106,7 @@ RdmaPort read_port(const fs::path& device, const fs::path& folder, const fs::pat
       const fs::path interface = root / kInterfaces / port.interface;
       port.bytes_per_second = interface_rate(interface);
       port.switched_off = is_switched_off(interface);
+      port.settings.mtu = interface_mtu(interface);
     }
   } else if (!port.physical_state.empty()) {
     port.switched_off = port.physical_state == "Disabled";
@@ -113,6 +114,8 @@ RdmaPort read_port(const fs::path& device, const fs::path& folder, const fs::pat
   const fs::path pci = device / "device";
   if (!port.bytes_per_second) port.bytes_per_second = port_rate(folder, port.kind == "InfiniBand");
   if (port.bytes_per_second && is_said_of_any(*port.bytes_per_second, pci)) port.bytes_per_second.reset();
+  port.settings.firmware = first_line(device / "fw_ver").value_or("");
+  if (port.kind == "InfiniBand") port.settings.partition_key = first_line(folder / "pkeys/0").value_or("");
   port.numa_node = numa_node(pci);
   port.model = model_of(device);
   port.pci_bus_id = bus_id_of(pci);
@@ -159,6 +162,11 @@ PortReading read_counters(const RdmaPort& port, const fs::path& root) {
 std::optional<double> interface_rate(const fs::path& interface) {
   const auto megabits = number_in(interface / "speed");
   return megabits && *megabits > 0 ? std::optional<double>(*megabits * 1e6 / 8) : std::nullopt;
+}
+
+std::optional<int> interface_mtu(const fs::path& interface) {
+  const auto bytes = number_in(interface / "mtu");
+  return bytes && *bytes > 0 ? std::optional(static_cast<int>(*bytes)) : std::nullopt;
 }
 
 std::string physical_device(const fs::path& device, const char* kind) {

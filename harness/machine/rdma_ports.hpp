@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/nic.hpp"
 #include "harness/machine/pci.hpp"
 
 namespace roofmark {
@@ -29,8 +30,9 @@ struct RdmaPort {
   std::string pci_bus_id;
   bool is_virtual_function = false;  ///< the host's own view of a function for virtual machines
   std::string part_of;               ///< of a virtual function: the port of its device; empty: another machine's, or none
-  PciLinkMaximum pcie;               ///< the link as it is
-  PciLinkMaximum pcie_at_most;       ///< that card and slot both support
+  PortSettings settings;
+  PciLinkMaximum pcie;          ///< the link as it is
+  PciLinkMaximum pcie_at_most;  ///< that card and slot both support
 
   bool is_up() const { return state.starts_with("ACTIVE"); }
   friend bool operator==(const RdmaPort&, const RdmaPort&) = default;
@@ -41,6 +43,8 @@ std::vector<RdmaPort> read_rdma_ports(const std::filesystem::path& root);
 
 /// Of data in one direction, of a network interface; some drivers give none, others -1.
 std::optional<double> interface_rate(const std::filesystem::path& interface);
+/// The largest packet of a network interface, in bytes.
+std::optional<int> interface_mtu(const std::filesystem::path& interface);
 
 /// The device whose virtual function a folder of PCI is, by its name in the tables of the kind ("infiniband", "net"); empty if
 /// it is none, or its device is another machine's.

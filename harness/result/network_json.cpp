@@ -15,6 +15,9 @@ void visit_nic(Of& nic, const Field& field) {
   field("bytes_per_second", nic.bytes_per_second);
   field("numa_node", nic.numa_node);
   field("part_of", nic.part_of);
+  field("firmware", nic.settings.firmware);
+  field("partition_key", nic.settings.partition_key);
+  field("mtu_bytes", nic.settings.mtu);
 }
 
 template <class Of, class Field>

@@ -128,6 +128,13 @@ bool nvlink_joins_all(const std::vector<RankInfo>& members) {
 }
 bool is_socket(std::string_view value) { return value == "SOCKET"; }
 
+bool is_none(std::string_view value) { return value == "NONE"; }
+
+constexpr std::string_view kNoLog =
+    "NCCL's log is yours, so which transports and algorithms it uses is not in the results, and a fallback from NVLink or RDMA "
+    "is "
+    "not found; unset it";
+
 constexpr Limit kLimits[] = {
     {"NCCL_P2P_DISABLE", Part::inside, is_on,
      "GPUs of a host exchange data through its memory instead of over NVLink or PCIe; unset it"},
@@ -136,14 +143,27 @@ constexpr Limit kLimits[] = {
     {"NCCL_SHM_DISABLE", Part::inside, is_on, "GPUs of a host that do not exchange data directly use the network; unset it"},
     {"NCCL_NVLS_ENABLE", Part::inside, is_off, "NVLink's switches do not reduce; unset it"},
     {"NCCL_MNNVL_ENABLE", Part::network, is_off, "hosts of one NVLink domain use the network; unset it"},
+    {"NCCL_CUMEM_ENABLE", Part::network, is_off,
+     "hosts of one NVLink domain use the network, since NVLink between hosts needs this; unset it"},
     {"NCCL_IB_DISABLE", Part::network, is_on, "hosts exchange data over IP sockets, not InfiniBand or RoCE; unset it"},
     {"NCCL_NET", Part::network, is_socket, "hosts exchange data over IP sockets, not InfiniBand or RoCE; unset it"},
+    {"NCCL_NET_PLUGIN", Part::network, is_none,
+     "NCCL loads no network plugin: over cards that need one, such as AWS' EFA, hosts exchange data over IP sockets; unset it"},
     {"NCCL_NET_GDR_LEVEL", Part::network, is_never,
      "NICs do not access the GPUs' memory (GPUDirect RDMA), so data goes through the host's; unset it"},
     {"NCCL_ALGO", Part::all, any, "NCCL chooses only among these algorithms, which not every size suits; unset it"},
     {"NCCL_PROTO", Part::all, any, "NCCL chooses only among these protocols, which not every size suits; unset it"},
     {"NCCL_MAX_NCHANNELS", Part::all, any, "NCCL uses at most this many channels; unset it"},
     {"NCCL_MAX_CTAS", Part::all, any, "NCCL uses at most this many thread blocks; unset it"},
+    {"NCCL_TOPO_FILE", Part::all, any,
+     "NCCL believes this file on how the machine is built: it must be the one for this kind of machine, as its provider gives "
+     "it"},
+    {"NCCL_GRAPH_FILE", Part::all, any,
+     "NCCL takes its rings and trees from this file and does not search for better ones; unset it"},
+    // What NCCL then uses is in no record.
+    {"NCCL_DEBUG", Part::all, any, kNoLog},
+    {"NCCL_DEBUG_FILE", Part::all, any, kNoLog},
+    {"NCCL_DEBUG_SUBSYS", Part::all, any, kNoLog},
 };
 
 }  // namespace

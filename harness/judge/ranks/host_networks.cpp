@@ -3,10 +3,12 @@
 #include "harness/judge/ranks/host_networks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -69,6 +71,51 @@ const RankInfo& first_of(const std::vector<RankInfo>& members, const std::vector
   return *std::find_if(members.begin(), members.end(), [&](const RankInfo& one) { return one.rank == ranks.front(); });
 }
 
+struct Setting {
+  const char* what;
+  const char* advice;
+  std::string (*of)(const PortSettings& settings);
+  bool by_series = false;  ///< comparable only where equal up to the first point: NVIDIA's firmware for ConnectX-7 is 28.x
+};
+constexpr Setting kSettings[] = {
+    {"network firmware", "NICs of one run should have one firmware: update the older ones",
+     [](const PortSettings& settings) { return settings.firmware; }, true},
+    {"network partition key",
+     "ports in different partitions of an InfiniBand fabric cannot reach each other, and a collective hangs",
+     [](const PortSettings& settings) { return settings.partition_key; }},
+    {"network MTU", "packets that are longer than the other end takes are cut or lost: set one MTU on all hosts and switches",
+     [](const PortSettings& settings) { return settings.mtu ? fmt::format("{} bytes", *settings.mtu) : std::string(); }},
+};
+
+/// Of hosts whose ports differ in one, a row.
+std::vector<Circumstance> differing_settings(const std::vector<RankInfo>& members) {
+  std::vector<Circumstance> rows;
+  for (const Setting& setting : kSettings) {
+    using Alike = std::pair<std::string, std::string>;                          // kind and series
+    std::map<Alike, std::map<std::string, std::vector<std::string>>> hosts_of;  // by the value
+    for (const std::vector<int>& ranks : ranks_by_host(members)) {
+      const RankInfo& first = first_of(members, ranks);
+      std::set<std::pair<Alike, std::string>> own;
+      for (const Nic& nic : ports_of_collectives(first.nics, first.nccl_ib_hca).counted) {
+        const std::string value = setting.of(nic.settings);
+        const std::string series = setting.by_series ? value.substr(0, value.find('.')) : "";
+        if (!value.empty()) own.emplace(Alike(nic.kind, series), value);
+      }
+      for (const auto& [alike, value] : own) hosts_of[alike][value].push_back(first.host);
+    }
+    for (const auto& [alike, hosts] : hosts_of) {
+      if (hosts.size() < 2) continue;
+      std::vector<std::string> words;
+      for (const auto& [value, names] : hosts) {
+        const std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+        words.push_back(fmt::format("{} on {}{}", value, names.front(), more));
+      }
+      rows.push_back({setting.what, fmt::format("{}: {}", alike.first, fmt::join(words, ", ")), setting.advice});
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<Finding> find_network_faults(const std::vector<RankInfo>& members) {
@@ -113,6 +160,7 @@ std::vector<Circumstance> networks_health(const std::vector<RankInfo>& members) 
     if (first.rank != 0) row->rank = first.rank;
     rows.push_back(*std::move(row));
   }
+  for (Circumstance& row : differing_settings(members)) rows.push_back(std::move(row));
   return rows;
 }
 

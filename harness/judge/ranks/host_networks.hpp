@@ -16,7 +16,8 @@ namespace roofmark {
 /// has more is none.
 std::vector<Finding> find_network_faults(const std::vector<RankInfo>& members);
 
-/// The ports of rank 0's host, and of those that have faults.
+/// The ports of rank 0's host, and of those that have faults; and where ports of one kind that collectives use differ between
+/// hosts in PortSettings.
 std::vector<Circumstance> networks_health(const std::vector<RankInfo>& members);
 
 }  // namespace roofmark

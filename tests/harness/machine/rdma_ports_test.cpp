@@ -40,6 +40,23 @@ TEST_F(RdmaPortsTest, AreAllThatADeviceHasWithCardAndLink) {
   EXPECT_FALSE(read.is_virtual_function);
 }
 
+TEST_F(RdmaPortsTest, HaveTheSettingsThatTwoEndsShouldShare) {
+  put_port(numbered(0));
+  put("sys/class/infiniband/mlx5_0/fw_ver", "28.43.2026");
+  put("sys/class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff");
+  FakePort roce = numbered(1);
+  roce.layer = "Ethernet";
+  roce.interface = "eth1";
+  put_port(roce);
+  put("sys/class/infiniband/mlx5_1/ports/1/pkeys/0", "0xffff");
+  put("sys/class/net/eth1/mtu", "9000");
+  const auto ports = read_rdma_ports(root);
+  ASSERT_EQ(ports.size(), 2u);
+  EXPECT_EQ(ports[0].settings, (PortSettings{"28.43.2026", "0xffff", {}}));
+  EXPECT_EQ(ports[1].settings, (PortSettings{"", "", 9000}));
+  EXPECT_EQ(read_nics(root).back().settings.mtu, 9000);
+}
+
 TEST_F(RdmaPortsTest, SayWhoSwitchedThemOffWhereThatCanBeTold) {
   FakePort off = numbered(0);
   off.state = "1: DOWN";

@@ -148,7 +148,8 @@ TEST(RankInfo, GoesThroughJson) {
   member.power_limit_watts = 700;
   member.numa_node = 1;
   member.cores = {2, 3};
-  member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1, "mlx5_4:1"}, {"eth0", "Ethernet", {}, {}}};
+  member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1, "mlx5_4:1", {"28.43.2026", "0xffff", {}}}, {"eth0", "Ethernet", {}, {}}};
+  member.nics[1].settings.mtu = 9000;
   member.near_nics = {"mlx5_0"};
   member.port_faults = std::vector<PortFault>{{"mlx5_1:1", "is down", false, "RoCE", 25e9}};
   member.nvlinks = 18;
@@ -185,6 +186,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.nics[0].bytes_per_second, 50e9);
   EXPECT_EQ(read.nics[0].part_of, "mlx5_4:1");
   EXPECT_EQ(read.nics[1].part_of, "");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(read.nics[i].settings, member.nics[i].settings);
   EXPECT_FALSE(read.nics[1].bytes_per_second);
   EXPECT_FALSE(read.nics[1].numa_node);
   EXPECT_THAT(read.near_nics, ElementsAre("mlx5_0"));

@@ -94,6 +94,15 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
     }
     EXPECT_EQ(limiting_variables_health(ranks).size(), 1U) << level;
   }
+  const Variables files = {{"NCCL_TOPO_FILE", "/etc/topo.xml"},
+                           {"NCCL_GRAPH_FILE", "/etc/graph.xml"},
+                           {"NCCL_DEBUG", "INFO"},
+                           {"NCCL_CUMEM_ENABLE", "0"},
+                           {"NCCL_NET_PLUGIN", "none"}};
+  EXPECT_THAT(names(limiting_variables_health(team({"a", "b"}, {files, files}))),
+              testing::ElementsAre("NCCL_CUMEM_ENABLE", "NCCL_NET_PLUGIN", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_DEBUG"));
+  const Variables harmless = {{"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}};
+  EXPECT_TRUE(limiting_variables_health(team({"a", "b"}, {harmless, harmless})).empty());
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");
   EXPECT_NE(rows[2].advice.find("IP sockets"), std::string::npos);

@@ -144,5 +144,28 @@ TEST(NetworkHealth, ShowsWhatThereIsAndWhatIsNotUp) {
   EXPECT_THAT(network_health(network)->state, HasSubstr("unknown"));
 }
 
+TEST(NetworksHealth, NamesSettingsInWhichHostsDiffer) {
+  auto members = team({{2, 400}, {2, 400}, {2, 400}});
+  for (RankInfo& member : members) {
+    for (Nic& nic : member.nics) nic.settings = {"28.43.2026", "0xffff", {}};
+  }
+  const std::size_t alike = networks_health(members).size();
+  for (const int rank : {2, 3}) {
+    for (Nic& nic : members[static_cast<std::size_t>(rank)].nics) nic.settings = {"28.39.1002", "0x8001", {}};
+  }
+  const auto rows = networks_health(members);
+  ASSERT_EQ(rows.size(), alike + 2);
+  EXPECT_EQ(rows[alike].what, "network firmware");
+  EXPECT_EQ(rows[alike].state, "InfiniBand: 28.39.1002 on node1, 28.43.2026 on node0 and 1 more");
+  EXPECT_EQ(rows[alike + 1].what, "network partition key");
+  EXPECT_EQ(rows[alike + 1].state, "InfiniBand: 0x8001 on node1, 0xffff on node0 and 1 more");
+  for (RankInfo& member : members) {
+    for (Nic& nic : member.nics) nic.settings = {member.rank < 2 ? "20.43.2026" : "28.43.2026", "", 4200};
+  }
+  EXPECT_EQ(networks_health(members).size(), alike) << "cards of two kinds";
+  members.front().nics.front().settings.mtu = 1500;
+  EXPECT_EQ(networks_health(members).back().state, "InfiniBand: 1500 bytes on node0, 4200 bytes on node0 and 2 more");
+}
+
 }  // namespace
 }  // namespace roofmark
