@@ -256,7 +256,8 @@ class Judge {
     std::map<std::string, std::set<std::string>> places_of;
     for (const auto& [label, places] : places_) {
       const DeliveredDevice& one = device(label);
-      if (!one.uuid.empty()) places_of[one.uuid].insert(one.id + " of " + one.node);
+      // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
+      if (!one.uuid.empty()) places_of[one.uuid].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
     }
     for (const auto& [uuid, where] : places_of) {
       if (where.size() < 2) continue;

@@ -223,6 +223,15 @@ TEST(Acceptance, AGpuInTwoPlacesOfANodeIsCountedTwice) {
             Verdict::fail);
 }
 
+TEST(Acceptance, AGpuHasOnePlaceWhateverItsNumberForCuda) {
+  std::vector<Evidence> both = {run("GPU-1", {product(0.9)}), run("GPU-1", {product(0.9)})};
+  both[1].devices[0].id = "cuda:3";  // with other CUDA_VISIBLE_DEVICES
+  for (Evidence& one : both) one.devices[0].slot = "0000:1b:00.0";
+  EXPECT_TRUE(judge(profile_of(kProduct), both, {}).accepted());
+  both[1].devices[0].slot = "0000:43:00.0";
+  EXPECT_EQ(check_of(judge(profile_of(kProduct), both, {}), "unique_gpus").verdict, Verdict::fail);
+}
+
 TEST(Acceptance, TwoMachinesOfOneNameAreNotOneNode) {
   const Profile profile = profile_of(kProduct);
   std::vector<Evidence> both = {run("GPU-1", {product(0.9)}, "a"), run("GPU-2", {product(0.9)}, "a")};
