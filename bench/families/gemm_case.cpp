@@ -112,8 +112,8 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
     if (problem.type == DataType::int8 && problem.epilogue != GemmEpilogue::none) return "cuBLASLt has no epilogue for int8";
     if (problem.type == DataType::fp8) {
       // "To use FP8 kernels" in the cuBLASLt documentation; n is no leading dimension of tn.
-      if (problem.layout != GemmLayout::tn && device.compute_capability < 100) {
-        return "fp8 needs layout tn below compute capability 10.0";
+      if (problem.layout != GemmLayout::tn && (device.compute_capability < 100 || device.compute_capability >= 120)) {
+        return "fp8 needs layout tn on compute capabilities 8.9, 9.0 and 12.x";
       }
       if (problem.m % 16 != 0 || problem.k % 16 != 0) return "fp8 needs m and k that are multiples of 16";
       if (problem.has_fp32_scales()) return reason_against_fp32_scales(problem, activation);

@@ -290,7 +290,9 @@ Case stream_case(const DeviceInfo& device, StreamOp op, DataType type, std::size
                          cache, layout_of(problem), LaunchBytes{touched, touched});
   if (const int flops = operation(op).flops) {
     const Resource& pipe = type == DataType::fp64 ? resource::fp64_fma : resource::fp32_fma;
-    one.work.phases.front().push_back({pipe, flops * static_cast<double>(problem.count)});
+    // An addition or a multiplication alone takes the time of a fused multiply-add, which counts as two.
+    const double part = flops / 2.0;
+    one.work.phases.front().push_back({pipe, flops * static_cast<double>(problem.count), 0, part});
   }
   one.unsupported = why_unsupported(kernels, op, type, by);
   if (!one.unsupported.empty()) return one;

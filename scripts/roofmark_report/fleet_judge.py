@@ -9,7 +9,7 @@ from .fleet_stragglers import OUTSIDE, SIGMA_OF_MAD, of_scope, rows, says, slowe
 from .program import BAD_INPUT, Problem
 
 # Shares of the theoretical ceiling at the observed clock that every healthy GPU exceeds; a board with a low power limit does not hold the highest.
-FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "fp4_tensor": 0.3, "tensor": 0.5}
+FLOORS = {"dram": 0.75, "fma": 0.75, "exp": 0.75, "shared": 0.75, "fp4_tensor": 0.3, "int8_tensor": 0.2, "tensor": 0.5}
 FLOOR_OF = "CASE " + " ".join(
     f"WHEN resource = '{kind}' OR contains(resource, '_{kind}') THEN {floor}" for kind, floor in FLOORS.items()) + " END::DOUBLE"
 VERSIONS = ("driver", "vbios", "nccl", "kernel", "cuda", "roofmark")

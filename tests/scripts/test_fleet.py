@@ -173,11 +173,13 @@ def test_a_third_of_the_fp32_rate_is_named_by_gpu(folder, tmp_path):
     assert list(suspects) == [("below_ceiling", "GPU-0003")] and "fp32 FMA: 32.0 % of" in suspects["below_ceiling", "GPU-0003"]
 
 
-def test_fp4_has_a_floor_that_a_library_without_the_instructions_of_a_b300_passes(folder, tmp_path):
+@pytest.mark.parametrize("kind, slow, healthy", [("fp4", 0.2, 0.37), ("int8", 0.1, 0.24)])
+def test_a_library_without_the_newest_instructions_is_above_the_floor(folder, tmp_path, kind, slow, healthy):
     results = rack(8)
     for i, result in enumerate(results):
         ceiling = next(c for c in result["ceilings"] if c["resource"] == "fp8_tensor")
-        result["ceilings"].append(ceiling | {"resource": "fp4_tensor", "title": "fp4 tensor", "empirical": (0.2 if i == 3 else 0.37) * ceiling["theoretical"]})
+        result["ceilings"] = [c for c in result["ceilings"] if c["resource"] != f"{kind}_tensor"] + [
+            ceiling | {"resource": f"{kind}_tensor", "title": f"{kind} tensor", "empirical": (slow if i == 3 else healthy) * ceiling["theoretical"]}]
     put(folder, results)
     suspects, _ = judged(folder, tmp_path, "rack")
     assert {who for kind, who in suspects if kind == "below_ceiling"} == {"GPU-0003"}

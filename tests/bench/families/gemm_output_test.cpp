@@ -145,7 +145,7 @@ TEST(GemmScale, SaysWhatTheLibraryLacks) {
     EXPECT_EQ(reason(90, product + "/epilogue:bias_gelu"),
               fmt::format("cuBLASLt is not known to fuse an activation with {}", scale));
     EXPECT_EQ(reason(90, product + "/batch:2"), "no batch with " + scale);
-    EXPECT_EQ(reason(90, product + "/layout:nt"), "fp8 needs layout tn below compute capability 10.0");
+    EXPECT_EQ(reason(90, product + "/layout:nt"), "fp8 needs layout tn on compute capabilities 8.9, 9.0 and 12.x");
     EXPECT_EQ(reason(90, "fp8/m:48/n:12/k:144/" + scale), scale + " needs n that is a multiple of 8");
     EXPECT_EQ(reason(90, "fp8/m:48/n:8/k:136/" + scale), "fp8 needs m and k that are multiples of 16");
     EXPECT_EQ(reason(90, "bf16/m:48/n:8/k:144/" + scale), "bf16 has no " + scale);

@@ -137,6 +137,7 @@ TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
   EXPECT_THAT(reason(90, DataType::fp8, 64, 100), HasSubstr("multiples of 16"));
   EXPECT_THAT(reason(90, DataType::fp8, 64, 64, "nn"), HasSubstr("layout tn"));
   EXPECT_EQ(reason(100, DataType::fp8, 64, 64, "nn"), "");
+  EXPECT_THAT(reason(120, DataType::fp8, 64, 64, "nn"), HasSubstr("layout tn"));
   EXPECT_THAT(reason(90, DataType::int32), HasSubstr("int32"));
   for (const DataType type : {DataType::mxfp8, DataType::nvfp4}) {
     EXPECT_THAT(reason(90, type), HasSubstr("10.0"));

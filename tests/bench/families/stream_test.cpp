@@ -183,6 +183,10 @@ TEST(Stream, WorkIsCountedFromTheOperation) {
       EXPECT_EQ(one.work.total(resource::dram), bytes) << one.name();
       EXPECT_EQ(one.work.total(type.pipe), counts.flops * n) << one.name();
       EXPECT_EQ(one.work.total(Unit::flop), counts.flops * n) << one.name();
+      for (const Demand& demand : one.work.phases.front()) {
+        const bool alone = demand.resource == type.pipe && counts.flops == 1;
+        EXPECT_EQ(demand.part, alone ? 0.5 : 1) << one.name() << ": an addition takes the time of a fused multiply-add";
+      }
       EXPECT_EQ(static_cast<double>(one.touched_bytes), bytes) << one.name();
       EXPECT_GE(static_cast<double>(one.slot_bytes), bytes) << one.name();
     }

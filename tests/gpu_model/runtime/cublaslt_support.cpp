@@ -161,7 +161,8 @@ const char* unmet_need_of_8_bit_types(const Problem& p, std::uint32_t alignment)
   if (scale_block(p.operation) > 0) return unmet_need_of_block_scaling(p, alignment);
   if (is_fp8(p.a.type)) {
     if (settings().model->compute_capability < 89) return "fp8 needs compute capability 8.9 or newer";
-    if (!tn && settings().model->compute_capability < 100) return "fp8 needs A transposed and B not (TN)";
+    const int capability = settings().model->compute_capability;
+    if (!tn && (capability < 100 || capability >= 120)) return "fp8 needs A transposed and B not (TN)";
     const auto bytes_d = p.d.leading_dimension * static_cast<std::int64_t>(element_bits(p.d.type) / 8);
     if (!multiples(16, p.m(), p.k())) return "fp8 needs m and k that are multiples of 16";
     if (!multiples(16, p.a.leading_dimension, p.b.leading_dimension, bytes_d)) {
