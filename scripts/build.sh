@@ -89,10 +89,10 @@ if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) == 0:
 END
 }
 
-# gpus_to_compute_with [ROOT]: how many NVIDIA GPUs without an output for a display (PCI class 0x0302) the kernel lists, a driver or not.
+# gpus_to_compute_with ROOT: how many NVIDIA GPUs without an output for a display (PCI class 0x0302) the kernel lists, a driver or not.
 gpus_to_compute_with() {
   local device count=0
-  for device in "${1-}"/sys/bus/pci/devices/*; do
+  for device in "${1%/}"/sys/bus/pci/devices/*; do
     [[ $(cat "$device/vendor" "$device/class" 2>/dev/null) != 0x10de$'\n'0x0302* ]] || ((++count))
   done
   echo "$count"
