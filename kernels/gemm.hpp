@@ -94,10 +94,10 @@ constexpr DataType gemm_output_type(DataType type) {
   return type == DataType::tf32 ? DataType::fp32 : type;
 }
 
-/// D [m, n] = epilogue(alpha A [m, k] x B [k, n]); D is column-major, and no matrix is padded. `type` is that of A and B. Where
-/// they are block-scaled the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many independent
-/// products of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of block-scaled
-/// operands.
+/// D [m, n] = epilogue(alpha A [m, k] x B [k, n] + beta D); D is column-major, and no matrix is padded. `type` is that of A and
+/// B. Where they are block-scaled the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many
+/// independent products of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of
+/// block-scaled operands.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DataType type = DataType::fp32;
@@ -106,6 +106,8 @@ struct GemmProblem {
   DataType output = gemm_output_type(type);
   GemmEpilogue epilogue = GemmEpilogue::none;
   double alpha = 1;  ///< a power of two
+  /// Beta is 1, else 0: a gradient of weights that is summed over micro-batches. D is fp32 or fp64, without an epilogue.
+  bool accumulates = false;
   GemmScaling scaling = gemm_scaling(type);
 
   /// How A and B are stored.

@@ -112,6 +112,25 @@ void add_deepseek_v3(CaseList& list) {
   }
 }
 
+/// The product, added to D, which then is fp32 or fp64.
+GemmProblem added(GemmProblem problem) {
+  problem.accumulates = true;
+  if (problem.output != DataType::fp64) problem.output = DataType::fp32;
+  return problem;
+}
+
+/// The gradients of the weights of a model's layers, by themselves and added to those of the micro-batches before: sums over
+/// tokens, of activations and gradients that both lie token by token.
+void add_gradients(CaseList& list, const Transformer& model, std::int64_t tokens) {
+  for (const Projection& projection : model.projections()) {
+    GemmProblem problem = {projection.inputs, projection.outputs, tokens, DataType::bf16, GemmLayout::nt};
+    const std::string what = projection.what + ", gradient of the weights";
+    problem.output = DataType::fp32;
+    const Case alone = best(list, problem, what), summed = best(list, added(problem), what);
+    list.add(Group{{alone, summed}, {compare(alone, summed)}});
+  }
+}
+
 /// Small products, with so many elements of D in all.
 void add_batches_of_squares(CaseList& list, DataType type, std::int64_t elements) {
   for (std::int64_t size : {64, 256}) list.add(best(list, square(type, size, elements / (size * size))));
@@ -169,6 +188,7 @@ void list_gpu(CaseList& list) {
       for (std::int64_t tokens : {16, 1024, 8192}) add_epilogues(list, type, tokens);
     }
     add_deepseek_v3(list);
+    add_gradients(list, kLlama3_8b, 8192);
   }
   for (DataType type : kGpuTypes) {
     if (is_block_scaled(type) || (!full && type != DataType::bf16 && type != DataType::fp64)) continue;
@@ -237,11 +257,14 @@ void list_contract(CaseList& list) {
     }
     for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 160}}) add_outputs(list, {m, n, k, type}, kOutputTypes);
     add_outputs(list, {48, 16, 32, type, GemmLayout::nt, 2}, std::array{gemm_output_type(type)});
+    for (std::int64_t batch : {1, 2}) list.add(best(list, added(GemmProblem{48, 16, 160, type, GemmLayout::tn, batch})));
+    list.add(best(list, added(GemmProblem{17, 31, 61, type, GemmLayout::nt})));
   }
   for (GemmScaling scaling : {GemmScaling::vec128, GemmScaling::blk128}) {
     for (GemmProblem problem : {GemmProblem{144, 32, 160, DataType::fp8}, {272, 40, 656, DataType::fp8}}) {
       problem.scaling = scaling;
       list.add(with_default(list, problem));
+      list.add(best(list, added(problem)));
       add_outputs(list, problem, std::array{DataType::fp16, DataType::fp32, DataType::fp8});
     }
   }

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "bench/families/ceiling_probes.hpp"
 #include "bench/families/gemm.hpp"
@@ -20,7 +22,8 @@
 namespace roofmark::gemm {
 namespace {
 
-constexpr const char *kBatch = "batch", *kScale = "scale", *kOut = "out", *kEpilogue = "epilogue", *kActivation = "act";
+constexpr const char *kBatch = "batch", *kScale = "scale", *kOut = "out", *kBeta = "beta", *kEpilogue = "epilogue",
+                     *kActivation = "act";
 /// Its products are checked one by one.
 constexpr std::int64_t kMostBatch = 1 << 16;
 
@@ -88,6 +91,10 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
   const DeviceInfo& device = listing.device;
   if (!kernels) return "this build has no matrix product for this kind of device";
   if (problem.type == DataType::int32) return "no library supports int32";
+  if (problem.accumulates && problem.output != DataType::fp32 && problem.output != DataType::fp64) {
+    return fmt::format("beta:1 needs D in fp32 or fp64, here it is {} (out:fp32)", name(problem.output));
+  }
+  if (problem.accumulates && problem.epilogue != GemmEpilogue::none) return "no epilogue with beta:1";
   if (problem.scaling != gemm_scaling(problem.type) && !problem.has_fp32_scales()) {
     return fmt::format("{} has no scale:{}", name(problem.type), name(problem.scaling));
   }
@@ -153,17 +160,21 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   // What a name without them means needs no word.
   const Shape implied = {{kScale, std::string(name(gemm_scaling(problem.type)))},
                          {kOut, std::string(name(gemm_output_type(problem.type)))},
+                         {kBeta, "0"},
                          {kEpilogue, std::string(name(GemmEpilogue::none))},
                          {kActivation, std::string(name(Activation::fused))}};
   const Shape asked = {{kScale, std::string(name(problem.scaling))},
                        {kOut, std::string(name(problem.output))},
+                       {kBeta, problem.accumulates ? "1" : "0"},
                        {kEpilogue, std::string(name(problem.epilogue))},
                        {kActivation, std::string(name(activation))}};
   std::copy_if(asked.begin(), asked.end(), std::inserter(shape, shape.begin() + 3),
                [&](const auto& entry) { return value_of(implied, entry.first) != entry.second; });
   if (problem.batch > 1) shape.insert(shape.begin(), {kBatch, std::to_string(problem.batch)});
-  Case made =
-      memory_case(device, "gemm", "", problem.type, std::move(shape), listing.cache.value_or(Cache::cold), layout_of(problem));
+  const SlotLayout layout = layout_of(problem);
+  const std::size_t touched = layout.touched_bytes(), updated = updated_bytes(problem);
+  Case made = memory_case(device, "gemm", "", problem.type, std::move(shape), listing.cache.value_or(Cache::cold), layout,
+                          LaunchBytes{touched, touched + updated, updated});
   made.implied = implied;
   made.shared_bytes = kernels ? shared_bytes(problem, activation, *kernels) : 0;
   demand_first(made, {{pipe(device, problem.type), flops(problem)}});
@@ -217,6 +228,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
                        asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
                        asked.number_or(kBatch, 1, kMostBatch)};
   plain.scaling = asked.one_of(kScale, kGemmScalings, plain.scaling);
+  plain.accumulates = asked.word_of(kBeta, std::array<std::string_view, 2>{"0", "1"}, "0") == "1";
   const GemmProblem problem = with_output(plain, asked.one_of(kOut, kOutputTypes, plain.output),
                                           asked.one_of(kEpilogue, kGemmEpilogues, GemmEpilogue::none));
   Case made = make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"),

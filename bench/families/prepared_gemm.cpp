@@ -27,6 +27,12 @@ bool is_checked_by_element(const GemmProblem& p) { return p.epilogue != GemmEpil
 /// An activation hides what one term is.
 bool shows_scales(const GemmProblem& p) { return is_block_scaled(p.type_of_a()) && !has_activation(p.epilogue); }
 
+/// The product that D then is.
+GemmProblem after_reset_and_launch(GemmProblem problem) {
+  if (std::exchange(problem.accumulates, false)) problem.alpha *= 2;
+  return problem;
+}
+
 /// Every slot holds the same bits, so every slot must give the same output bits.
 class PreparedGemm final : public Prepared {
  public:
@@ -46,15 +52,25 @@ class PreparedGemm final : public Prepared {
       slots_.poison();
     }
     const Fill a{setup.data, setup.seed, kA}, b{setup.data, setup.seed, kB};
+    for (int slot = 0; slot < setup.slots; ++slot) reset(slot);
     if (is_checked_by_element(problem)) {
       epilogue_check_.emplace(device_, problem, a, b, kernels, *plan_, algorithm_, operands(0), workspace_.get());
     } else {
-      check_.emplace(problem, a, b, plan_->output_roundings(algorithm_));
+      check_.emplace(after_reset_and_launch(problem), a, b,
+                     plan_->output_roundings(algorithm_) + (problem.accumulates ? 1 : 0));
     }
     if (shows_scales(problem)) scale_check_.emplace(device_, problem, *plan_, algorithm_, workspace_.get());
   }
 
   void launch(Stream stream, int slot) override { run(algorithm_, stream, slot); }
+
+  /// A sum begins with the product, so that a launch doubles it.
+  void reset(int slot) override {
+    if (!problem_.accumulates) return;
+    device_.zero(slots_.at(slot, kD), slots_.layout()[kD].bytes());
+    run(algorithm_, device_.stream(), slot);
+  }
+  bool accumulates() const override { return problem_.accumulates; }
 
   Verification verify(int slot) override {
     Verification found = epilogue_check_
@@ -125,6 +141,10 @@ SlotLayout layout_of(const GemmProblem& p) {
                      SlotArray::matrix(p.type_of_b(), p.batch * p.n, p.k, kB),
                      SlotArray::output(p.output, static_cast<std::size_t>(p.batch * p.d_count())),
                      SlotArray::input(p.bias_type(), static_cast<std::size_t>(p.batch * p.bias_count()), kBias)});
+}
+
+std::size_t updated_bytes(const GemmProblem& p) {
+  return p.accumulates ? static_cast<std::size_t>(p.batch * p.d_count()) * size_of(p.output) : 0;
 }
 
 std::size_t shared_bytes(const GemmProblem& problem, Activation activation, const GemmKernels& kernels) {

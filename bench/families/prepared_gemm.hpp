@@ -13,6 +13,8 @@ namespace roofmark::gemm {
 
 /// The arrays A, B and D of a slot, and the bias of an epilogue that has one.
 SlotLayout layout_of(const GemmProblem& problem);
+/// Of D, where it is added to.
+std::size_t updated_bytes(const GemmProblem& problem);
 
 /// Who applies an epilogue's activation: the product's kernel, or one of its own after it.
 enum class Activation { fused, separate };

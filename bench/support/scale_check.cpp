@@ -101,6 +101,7 @@ double ScaleCheck::worst_scale(bool of_a, const Operand& a, const Operand& b) {
     const std::vector<std::byte> left = thinned.with_terms(terms);
     device_.to_device((of_a ? b_ : a_).get(), left.data(), left.size());
     device_.poison(d_.get(), bytes_of_d(problem_));
+    if (problem_.accumulates) device_.zero(d_.get(), bytes_of_d(problem_));
     plan_.launch(algorithm_, {a_.get(), b_.get(), bias_.get()}, d_.get(), workspace_, device_.stream());
     device_.synchronize();
     device_.progressed();

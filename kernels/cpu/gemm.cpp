@@ -57,15 +57,16 @@ class BlasPlan final : public GemmPlan {
     const CBLAS_TRANSPOSE of_a = transposes_a(problem_.layout) ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE of_b = transposes_b(problem_.layout) ? CblasTrans : CblasNoTrans;
     const int lda = of_a == CblasTrans ? k : m, ldb = of_b == CblasTrans ? n : k;
+    const double beta = problem_.accumulates ? 1 : 0;
     const OpenMpThreads threads;
     for (std::int64_t i = 0; i < problem_.batch; ++i) {
       const std::int64_t at_a = i * problem_.a_count(), at_b = i * problem_.b_count(), at_d = i * problem_.d_count();
       if (problem_.type == DataType::fp64) {
         cblas_dgemm(CblasColMajor, of_a, of_b, m, n, k, problem_.alpha, static_cast<const double*>(a) + at_a, lda,
-                    static_cast<const double*>(b) + at_b, ldb, 0, static_cast<double*>(d) + at_d, m);
+                    static_cast<const double*>(b) + at_b, ldb, beta, static_cast<double*>(d) + at_d, m);
       } else {
         cblas_sgemm(CblasColMajor, of_a, of_b, m, n, k, static_cast<float>(problem_.alpha), static_cast<const float*>(a) + at_a,
-                    lda, static_cast<const float*>(b) + at_b, ldb, 0, static_cast<float*>(d) + at_d, m);
+                    lda, static_cast<const float*>(b) + at_b, ldb, static_cast<float>(beta), static_cast<float*>(d) + at_d, m);
       }
     }
   }

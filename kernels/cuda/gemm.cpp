@@ -142,23 +142,22 @@ class CublasLtPlan final : public GemmPlan {
   }
 
   void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
-    // Alpha, and beta 0, in the descriptor's type. With beta 0, C is not read.
-    const auto alpha32 = static_cast<float>(problem_.alpha);
-    static constexpr double kZero64 = 0;
-    static constexpr float kZero32 = 0;
+    // In the descriptor's type. With beta 0, C is not read.
+    const double beta64 = problem_.accumulates ? 1 : 0;
+    const auto alpha32 = static_cast<float>(problem_.alpha), beta32 = static_cast<float>(beta64);
     static constexpr std::int32_t kOneInt = 1, kZeroInt = 0;
     const void* alpha = &alpha32;
-    const void* zero = &kZero32;
+    const void* beta = &beta32;
     if (problem_.type == DataType::fp64) {
       alpha = &problem_.alpha;
-      zero = &kZero64;
+      beta = &beta64;
     } else if (problem_.type == DataType::int8) {
       alpha = &kOneInt;
-      zero = &kZeroInt;
+      beta = &kZeroInt;
     }
     set_operands(operands);
     const void* const c = type_of_c(problem_) == problem_.output ? d : nullptr;
-    check(cublasLtMatmul(handle_.get(), operation_.get(), alpha, operands.a, a_.get(), operands.b, b_.get(), zero, c, c_.get(),
+    check(cublasLtMatmul(handle_.get(), operation_.get(), alpha, operands.a, a_.get(), operands.b, b_.get(), beta, c, c_.get(),
                          d, d_.get(), &chosen_[static_cast<std::size_t>(algorithm)], workspace, kWorkspaceBytes, stream));
   }
 

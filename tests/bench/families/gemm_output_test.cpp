@@ -174,6 +174,48 @@ TEST(GemmScale, FullHasTheLayersOfDeepSeekV3) {
   EXPECT_EQ(counted, (std::map<std::string, int>{{"tensor against blk128", 12}, {"tensor against vec128", 6}}));
 }
 
+TEST(GemmBeta, CountsDTwiceAndItsAdditionNot) {
+  const DeviceInfo device = unnamed_gpu(90);
+  const std::string product = "gemm/bf16/m:272/n:40/k:400/out:fp32";
+  const Case alone = named_case(device, product), added = named_case(device, product + "/beta:1");
+  EXPECT_EQ(named_case(device, product + "/beta:0").name(), alone.name());
+  EXPECT_THAT(added.name(), testing::HasSubstr("/k:400/out:fp32/beta:1/impl:cublaslt/"));
+  EXPECT_EQ(added.work.total(resource::dram), alone.work.total(resource::dram) + 4.0 * 272 * 40);
+  EXPECT_EQ(added.work.total(Unit::flop), alone.work.total(Unit::flop));
+  EXPECT_EQ(added.slot_bytes, alone.slot_bytes);
+  const Comparison comparison = compare(alone, added);
+  EXPECT_EQ(comparison.key + " " + comparison.name, "beta 0 against 1");
+  for (const char* words : {"/beta:2", "/beta:-1", "/beta:0.5"}) {
+    EXPECT_THROW(named_case(device, product + words), std::invalid_argument) << words;
+  }
+}
+
+TEST(GemmBeta, IsForSumsInWideTypesWithoutAnEpilogue) {
+  if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
+  const auto reason = [](const std::string& name) { return named_case(unnamed_gpu(90), "gemm/" + name).unsupported; };
+  const std::string sizes = "/m:48/n:16/k:144";
+  EXPECT_EQ(reason("bf16" + sizes + "/beta:1"), "beta:1 needs D in fp32 or fp64, here it is bf16 (out:fp32)");
+  EXPECT_EQ(reason("int8" + sizes + "/beta:1"), "beta:1 needs D in fp32 or fp64, here it is int32 (out:fp32)");
+  EXPECT_EQ(reason("bf16" + sizes + "/out:fp32/beta:1/epilogue:bias"), "no epilogue with beta:1");
+  for (const char* one : {"fp64", "fp32", "tf32"}) EXPECT_EQ(reason(one + sizes + "/beta:1"), "") << one;
+  for (const char* words : {"/out:fp32/beta:1", "/out:fp32/beta:1/scale:vec128"}) EXPECT_EQ(reason("fp8" + sizes + words), "");
+}
+
+TEST(GemmBeta, FullHasGradientsOfWeights) {
+  if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
+  std::set<std::string> shapes;
+  for (const Group& group : list(of_suite(unnamed_gpu(90), SuiteName::full))) {
+    for (const Comparison& comparison : group.comparisons) {
+      if (comparison.key != "beta") continue;
+      const Case& added = group.cases.back();
+      EXPECT_EQ(value_of(added.shape, "layout"), "nt");
+      shapes.insert(fmt::format("{} x {}", value_of(added.shape, "n"), value_of(added.shape, "m")));
+    }
+  }
+  // Outputs and inputs of Llama 3 8B's weights.
+  EXPECT_EQ(shapes, (std::set<std::string>{"6144 x 4096", "4096 x 4096", "28672 x 4096", "4096 x 14336"}));
+}
+
 TEST(GemmOutput, FullComparesEpiloguesAndOutputs) {
   if (!&cuda::gemm) GTEST_SKIP() << "this build has no CUDA";
   const DeviceInfo device = unnamed_gpu(90);

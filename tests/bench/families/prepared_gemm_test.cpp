@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/families/prepared_gemm.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -96,6 +98,39 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       expect_contract(*device, type, layout, 48, 16, 160, "default", 1, "out:fp8/epilogue:gelu");
       expect_contract(*device, type, layout, 272, 40, 400, "tuned", 1, "scale:blk128");
       expect_contract(*device, type, layout, 272, 40, 400, "default", 1, "scale:vec128/epilogue:bias");
+    }
+  }
+}
+
+/// A library that multiplies and does not add.
+std::unique_ptr<GemmPlan> plan_without_beta(const GemmProblem& problem, int most, const GemmOperands& operands) {
+  GemmProblem alone = problem;
+  alone.accumulates = false;
+  return cpu::gemm.plan(alone, most, operands);
+}
+
+TEST(GemmPrepared, AddsToDWhichADoubledProductShows) {
+  const std::unique_ptr<Device> device = open_cpu_device();
+  GemmKernels forgetful = cpu::gemm;
+  forgetful.plan = plan_without_beta;
+  for (DataType type : {DataType::fp64, DataType::fp32}) {
+    GemmProblem problem{67, 131, 45, type, GemmLayout::nt, 2};
+    problem.accumulates = true;
+    const ::roofmark::Setup setup{*device, 2, Distribution::normal, 11, {}};
+    const auto added = prepare(setup, problem, Activation::fused, cpu::gemm, false, "");
+    const auto replaced = prepare(setup, problem, Activation::fused, forgetful, false, "");
+    EXPECT_TRUE(added->accumulates());
+    for (int slot = 0; slot < 2; ++slot) {
+      const auto status_after = [&](Prepared& prepared, int launches) {
+        prepared.reset(slot);
+        for (int i = 0; i < launches; ++i) prepared.launch(device->stream(), slot);
+        device->synchronize();
+        return prepared.verify(slot).status;
+      };
+      EXPECT_EQ(added->verify(slot).status, Verification::Status::failed) << "no launch yet";
+      EXPECT_EQ(status_after(*added, 1), Verification::Status::passed);
+      EXPECT_EQ(status_after(*added, 2), Verification::Status::failed);
+      EXPECT_EQ(status_after(*replaced, 1), Verification::Status::failed);
     }
   }
 }
