@@ -47,6 +47,24 @@ def test_it_carries_its_libraries(tree):
         assert Path(where).resolve().is_relative_to(tree / "lib"), f"{name} comes from {where}"
 
 
+def places_of_libraries(program):
+    """What the program itself tells the loader."""
+    said = subprocess.run(["readelf", "--dynamic", program], capture_output=True, text=True, check=True).stdout
+    return [place for found in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", said) for place in found.split(":")]
+
+
+def test_no_program_takes_libraries_from_the_current_folder(tree):
+    """To the loader, an empty part is the current folder, which may be one that others sent."""
+    programs = [path for path in (Path(BUILD) / "roofmark", Path(BUILD) / "roofmark-mpi", Path(BUILD) / "roofmark-new-process") if path.is_file()]
+    assert programs
+    for program in programs:
+        assert all(place.startswith(("/", "$ORIGIN/")) for place in places_of_libraries(program)), program
+    installed = [*tree.glob("bin/roofmark*"), *tree.glob("libexec/roofmark/roofmark*")]
+    assert len(installed) == len(programs)
+    for program in installed:
+        assert {place.startswith("$ORIGIN/") for place in places_of_libraries(program)} == {True}, program
+
+
 def test_it_carries_nothing_of_the_nodes(tree):
     assert [path.name for path in tree.rglob("*.so*") if NODES_OWN.match(path.name)] == []
 
