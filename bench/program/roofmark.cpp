@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,14 @@ int main_command(CLI::App& app, Arguments& arguments, std::vector<std::string> w
   return run(options);
 }
 
+bool commanding = false;
+
+/// Some libraries end the process themselves, with status 1, which means wrong results: OpenMP if it gets no thread, Google
+/// Benchmark if it cannot read of the caches.
+void end_of_process() {
+  if (commanding) std::_Exit(kNotMeasured);
+}
+
 }  // namespace
 
 int roofmark_main(int argc, char** argv) {
@@ -169,8 +178,12 @@ int roofmark_main(int argc, char** argv) {
   CLI::App app("measures what a GPU node delivers and compares it with what the hardware can deliver", "roofmark");
   set_up(app);
   add_commands(app, arguments);
-  return guarded_main([&] { return main_command(app, arguments, words); }, [](const std::exception&) { return "roofmark"; },
-                      help_command(app, words));
+  std::atexit(end_of_process);
+  commanding = true;
+  const int status = guarded_main([&] { return main_command(app, arguments, words); },
+                                  [](const std::exception&) { return "roofmark"; }, help_command(app, words));
+  commanding = false;
+  return status;
 }
 
 }  // namespace roofmark

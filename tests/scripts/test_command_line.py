@@ -194,6 +194,12 @@ def test_runs_that_start_within_a_second_get_folders_of_their_own(tmp_path):
     assert [path.parent.name[-2:] for path in tmp_path.glob("roofmark-results/*/result.json")] == ["-2"]
 
 
+def test_a_library_that_ends_the_process_has_not_measured_wrong_results(tmp_path):
+    # Google Benchmark ends it with status 1 if it cannot read of the caches.
+    done = roofmark(*SMALL, "--out", tmp_path / "out", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)))
+    assert done.returncode == 3, done.stderr
+
+
 def limited_to(size):
     """As a disk that is full from then on."""
     def limit():
