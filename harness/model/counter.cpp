@@ -58,6 +58,7 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
                                  format_in_full(worse), format_in_full(*change.before), format_in_full(*change.after));
       if (!change.where.empty()) finding.text += fmt::format(" ({})", change.where);
       if (change.number) finding.text += fmt::format("; the last is number {:g}", *change.number);
+      if (change.number && type->meaning) finding.text += fmt::format(", {}", type->meaning(*change.number));
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
       finding.brief = fmt::format("{}{} {} by {}", whose, type->title, moved, format_in_full(worse));

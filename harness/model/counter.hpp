@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/xid.hpp"
 #include "harness/model/finding.hpp"
 
 namespace roofmark {
@@ -46,6 +47,7 @@ struct CounterType {
   std::optional<double> stops_at{};  ///< it stays there once it has reached it
   /// Of its values from 0 on, where these are no amounts: which state it is counts, and not the way from one to another.
   std::span<const std::string_view> words{};
+  std::string_view (*meaning)(double number) = nullptr;  ///< of the last event's number; empty if it has none
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
@@ -69,6 +71,17 @@ inline constexpr CounterType kCounters[] = {
     {"retired_pages_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
      "memory pages retired after uncorrected errors"},
     {"xid", FindingKind::xid, CounterKind::events, "driver error reports (Xid)", "xid_number"},
+    {"application_xid",
+     FindingKind::application_xid,
+     CounterKind::events,
+     "driver error reports (Xid) that programs cause",
+     "application_xid_number",
+     {},
+     {},
+     CounterOf::device,
+     {},
+     {},
+     usual_cause_of_xid},
     {"recovery_action",
      FindingKind::recovery_action,
      CounterKind::present,

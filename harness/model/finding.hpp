@@ -83,6 +83,7 @@ enum class FindingKind {
   uncorrected_errors,
   corrected_errors,
   xid,
+  application_xid,
   recovery_action,
   link_errors,
   link_lost,
@@ -187,6 +188,11 @@ inline constexpr FindingType kFindingTypes[] = {
      "No data was lost. A growing count announces uncorrected errors: watch it."},
     {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
+    {FindingKind::application_xid, "application_xid", Severity::warning, Doubt::rates, FoundBy::counters,
+     "Such an Xid is usually no fault of the GPU: another program failed or was stopped on it while this run measured. The "
+     "kernel log (dmesg, \"NVRM: Xid\") names the process; run again without it. If a case of this run failed too, the Xid may "
+     "be its own: then suspect the GPU if it comes again.",
+     Extent::all},
     {FindingKind::recovery_action, "recovery_action", Severity::error, Doubt::device, FoundBy::counters,
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
      "(nvidia-smi -r resets a GPU). Where that is to drain P2P, end the programs that copy between GPUs: the driver then names "

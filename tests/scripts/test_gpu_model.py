@@ -566,6 +566,15 @@ def test_a_counter_that_gets_worse_during_a_run(healthy, shared):
     assert all(counter["worse"] == 0 for counter in healthy.result["counters"])
 
 
+def test_the_xid_of_another_program_is_no_fault_of_the_gpu(run):
+    found = run(GPUMODEL_COUNTER="application_xid:1")
+    assert found.status == 0, found.stderr
+    finding, = found.findings("application_xid")
+    assert finding["severity"] == "warning" and not found.findings("xid")
+    assert finding["text"].endswith("the last is number 31, a page fault: a kernel or a copy used an address without memory")
+    assert found.result["verdict"]["level"] == "doubtful"
+
+
 def ratio(a, b, name):
     """Seconds of a case in a, over those in b."""
     return a.record(name)["measurement"]["median"] / b.record(name)["measurement"]["median"]

@@ -213,8 +213,13 @@ CounterReadings NvmlTelemetry::counters() {
   count_nvlink_errors(readings);
   state_condition(whole);
   from.xid->drain();
-  if (const auto reports = from.xid->count()) whole["xid"] = *reports;
-  if (const auto number = from.xid->last()) whole["xid_number"] = *number;
+  const auto count_xids = [&whole](const char* id, const char* number_id, const std::optional<Xids>& xids) {
+    if (!xids) return;
+    whole[id] = xids->count;
+    if (xids->last) whole[number_id] = *xids->last;
+  };
+  count_xids("xid", "xid_number", from.xid->faults());
+  count_xids("application_xid", "application_xid_number", from.xid->of_applications());
   if (const auto processes = device_.foreign_processes(root_)) {
     whole["foreign_processes"] = static_cast<double>(processes->size());
   }

@@ -25,8 +25,8 @@ class NvmlTelemetry final : public TelemetrySource {
       : device_(device), kernel_log_(std::move(kernel_log)), root_(std::move(root)), seconds_(std::move(seconds)) {}
 
   Telemetry read() override;
-  /// All but xid, foreign_processes and states are events since the GPU was made, the driver was loaded or the host was booted:
-  /// of ECC the aggregate counts, which a reset of the GPU keeps.
+  /// All but Xids, foreign_processes and states are events since the GPU was made, the driver was loaded or the host was
+  /// booted: of ECC the aggregate counts, which a reset of the GPU keeps.
   CounterReadings counters() override;
   double period_seconds() const override { return 0.05; }
   std::string power_kind() override;

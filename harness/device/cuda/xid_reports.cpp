@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 
+#include "harness/device/xid.hpp"
 #include "harness/machine/files.hpp"
 
 namespace roofmark::cuda {
@@ -58,9 +59,15 @@ void XidReports::drain() {
   if (log_ >= 0) drain_log();
 }
 
-std::optional<double> XidReports::count() const {
-  const bool known = count_ > 0 || (events_ && !refused_) || log_ >= 0;
-  return known ? std::optional(count_) : std::nullopt;
+void XidReports::count(double number) {
+  Xids& xids = find_application_xid(number) ? of_applications_ : faults_;
+  ++xids.count;
+  xids.last = number;
+}
+
+std::optional<Xids> XidReports::known(const Xids& xids) const {
+  const bool readable = (events_ && !refused_) || log_ >= 0;
+  return readable || xids.count > 0 ? std::optional(xids) : std::nullopt;
 }
 
 void XidReports::drain_events() {
@@ -71,8 +78,7 @@ void XidReports::drain_events() {
     refused_ = status != kSuccess && status != kTimeout;
     if (status != kSuccess) return;
     if (event.type != kXidEvent) continue;
-    ++count_;
-    last_ = static_cast<double>(event.data);
+    count(static_cast<double>(event.data));
   }
 }
 
@@ -86,10 +92,7 @@ void XidReports::drain_log() {
     rest_.append(text.data(), static_cast<std::size_t>(length));
     for (std::size_t end; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) {
       const std::string line = rest_.substr(0, end);
-      const auto reported = number_in_line(line, gpu_in_log_);
-      if (!reported) continue;
-      ++count_;
-      last_ = reported;
+      if (const auto reported = number_in_line(line, gpu_in_log_)) count(*reported);
     }
   }
 }

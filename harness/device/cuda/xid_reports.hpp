@@ -10,6 +10,12 @@
 
 namespace roofmark::cuda {
 
+/// Reports of one kind.
+struct Xids {
+  double count = 0;
+  std::optional<double> last;  ///< its number
+};
+
 /// Counts the driver's error reports (Xid) about one GPU from now on: NVML's events or, where it has none, the lines of the
 /// kernel's log. No function throws.
 class XidReports {
@@ -22,13 +28,15 @@ class XidReports {
   /// Takes in what was reported since the last call, without waiting.
   void drain();
   /// Absent where neither can be read, or no longer, unless there was a report before.
-  std::optional<double> count() const;
-  /// The number of the last report.
-  std::optional<double> last() const { return last_; }
+  std::optional<Xids> faults() const { return known(faults_); }
+  /// kApplicationXids; absent as faults().
+  std::optional<Xids> of_applications() const { return known(of_applications_); }
 
  private:
   void drain_events();
   void drain_log();
+  void count(double number);
+  std::optional<Xids> known(const Xids& xids) const;
 
   const Nvml& nvml_;
   void* events_ = nullptr;
@@ -36,8 +44,7 @@ class XidReports {
   std::string gpu_in_log_;  ///< its lines in the log begin with it: "NVRM: Xid (PCI:0000:3b:00"
   std::string rest_;        ///< of the log, a line whose end was not read yet
   bool refused_ = false;    ///< the driver tells no more events, as that of a lost GPU
-  double count_ = 0;
-  std::optional<double> last_;
+  Xids faults_, of_applications_;
 };
 
 }  // namespace roofmark::cuda

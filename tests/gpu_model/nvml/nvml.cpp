@@ -79,7 +79,7 @@ struct EventData {
   unsigned long long type, data;
   unsigned gpu_instance, compute_instance;
 };
-constexpr unsigned long long xid_event = 8, fallen_off_the_bus = 79;
+constexpr unsigned long long xid_event = 8, fallen_off_the_bus = 79, page_fault = 31;
 
 /// Of one device, whose Xid events it delivers.
 struct EventSet {
@@ -417,9 +417,12 @@ int nvmlDeviceRegisterEvents(void* handle, unsigned long long types, EventSet* s
 int nvmlEventSetWait_v2(EventSet* set, EventData* event, unsigned) {
   if (!set || !event) return invalid_argument;
   if (is_lost()) return gpu_is_lost;
-  if (!set->device || set->delivered >= events(set->device, "xid")) return timeout;
+  if (!set->device) return timeout;
+  const auto faults = events(set->device, "xid");
+  if (set->delivered >= faults + events(set->device, "application_xid")) return timeout;
+  const auto number = set->delivered < faults ? fallen_off_the_bus : page_fault;
   ++set->delivered;
-  *event = {set->device, xid_event, fallen_off_the_bus, 0xFFFFFFFF, 0xFFFFFFFF};
+  *event = {set->device, xid_event, number, 0xFFFFFFFF, 0xFFFFFFFF};
   return success;
 }
 

@@ -164,6 +164,19 @@ TEST(FindWorseCounters, SayTheNumberOfTheLastEvent) {
   const auto findings = find_worse_counters({{"xid", 0, 1, 3, 79}}, {});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].text, "driver error reports (Xid): rose by 2 during the run, from 1 to 3; the last is number 79");
+  const auto of_program = find_worse_counters({{"application_xid", 0, 0, 1, 45}}, {});
+  ASSERT_EQ(of_program.size(), 1u);
+  EXPECT_EQ(of_program[0].text,
+            "driver error reports (Xid) that programs cause: rose by 1 during the run, from 0 to 1; the last is number 45, a "
+            "program ended or was killed while the GPU worked for it");
+}
+
+/// The classes of NVIDIA's catalog, and what Kubernetes' GPU plugin ignores.
+TEST(FindApplicationXid, KnowsThoseThatProgramsCause) {
+  for (const int number : {13, 31, 43, 45, 68, 109, 137}) EXPECT_TRUE(find_application_xid(number)) << number;
+  for (const int number : {0, 32, 48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 154, 171, 172, 999}) {
+    EXPECT_FALSE(find_application_xid(number)) << number;
+  }
 }
 
 TEST(FindWorseCounters, WhatStayedOrIsNotKnownIsNoFinding) {

@@ -323,7 +323,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.fields[230] = 2;
   report_pcie_errors(8, 9, 10);
   const auto source = open();
-  driver.xids = {79, 94};
+  driver.xids = {79, 94, 31};
   const std::map<std::string, double> expected = {{"ecc_corrected", 1},
                                                   {"ecc_uncorrected", 2},
                                                   {"remapped_rows_corrected", 3},
@@ -333,6 +333,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"retired_pages_corrected", 5},
                                                   {"retired_pages_uncorrected", 6},
                                                   {"xid", 0},
+                                                  {"application_xid", 0},
                                                   {"recovery_action", 2},
                                                   {"pcie_replays", 7},
                                                   {"pcie_correctable_errors", 8},
@@ -422,6 +423,12 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "other processes on the device: rose by 1 during the run, from 0 to 1"},
       {[] { driver.xids = {79}; }, FindingKind::xid,
        "driver error reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 79"},
+      {[] {
+         driver.xids = {43, 31};
+       },
+       FindingKind::application_xid,
+       "driver error reports (Xid) that programs cause: rose by 2 during the run, from 0 to 2; the last is number 31, a page "
+       "fault: a kernel or a copy used an address without memory"},
   };
   for (const auto& fault : faults) {
     driver = fake_nvml::Driver();
@@ -496,6 +503,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
        {"power_limit", "state_power_limit_of_default"},
        {"power_limit", "state_power_limit_of_default"}},
       {"Xid", [] { driver.xids = {79}; }, {"xid"}, {}},
+      {"Xid of another program", [] { driver.xids = {13, 31, 43, 45, 68, 109, 137}; }, {}, {}},
       {"processes", [] { driver.processes = 2; }, {"foreign_process", "state_foreign_processes"}, {"state_foreign_processes"}},
   };
   const auto nothing = [] {};
@@ -687,13 +695,24 @@ TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
   auto source = open();
   source->read();
   EXPECT_EQ(driver.sets, 1);
-  driver.xids = {31, 94};
+  driver.xids = {48, 94};
   source->read();
   EXPECT_THAT(driver.xids, IsEmpty());
   driver.xids = {79};
   EXPECT_EQ(sums(source->counters()).at("xid"), 3);
   source.reset();
   EXPECT_EQ(driver.sets, 0);
+}
+
+TEST_F(NvmlTelemetryTest, XidsOfProgramsAndOfFaultsAreCountedApart) {
+  const auto source = open();
+  source->read();
+  driver.xids = {31, 94, 43, 12345};
+  auto counters = sums(source->counters());
+  EXPECT_EQ(counters.at("xid"), 2);
+  EXPECT_EQ(counters.at("xid_number"), 12345) << "an unknown one is a fault";
+  EXPECT_EQ(counters.at("application_xid"), 2);
+  EXPECT_EQ(counters.at("application_xid_number"), 43);
 }
 
 TEST_F(NvmlTelemetryTest, ALostGpuTellsNothingAnyMore) {
@@ -707,6 +726,7 @@ TEST_F(NvmlTelemetryTest, ALostGpuTellsNothingAnyMore) {
   EXPECT_EQ(source->read(), Telemetry());
   EXPECT_FALSE(sums(source->counters()).contains("xid")) << "what came since is not known";
   EXPECT_EQ(sums(warned->counters()).at("xid"), 1);
+  EXPECT_FALSE(sums(warned->counters()).contains("application_xid"));
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
@@ -716,23 +736,25 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
   XidReports reports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
   EXPECT_EQ(driver.sets, 0);
   reports.drain();
-  EXPECT_EQ(reports.count(), 0);
-  EXPECT_FALSE(reports.last());
-  log("4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1, name=x\n4,3,4,-;NVRM: Xid (PCI:0000:3c:00): 48, another "
+  EXPECT_EQ(reports.faults()->count, 0);
+  EXPECT_FALSE(reports.faults()->last);
+  log("4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 62, pid=1, name=x\n4,3,4,-;NVRM: Xid (PCI:0000:3c:00): 48, another "
       "GPU\n6,4,5,-;usb\n");
   log("4,5,6,-;NVRM: Xid (PCI:0000:3b:00): 94, pi");
   reports.drain();
-  EXPECT_EQ(reports.count(), 1);
-  EXPECT_EQ(reports.last(), 31);
+  EXPECT_EQ(reports.faults()->count, 1);
+  EXPECT_EQ(reports.faults()->last, 62);
   log("d=2\n");
   reports.drain();
-  EXPECT_EQ(reports.count(), 2);
-  EXPECT_EQ(reports.last(), 94);
+  EXPECT_EQ(reports.faults()->count, 2);
+  EXPECT_EQ(reports.faults()->last, 94);
   log("4,6,7,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01): 95, pid=3\n4,7,8,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:00): 43, "
       "pid=3\n");
   reports.drain();
-  EXPECT_EQ(reports.count(), 4) << "with MIG the driver names the instance";
-  EXPECT_EQ(reports.last(), 43);
+  EXPECT_EQ(reports.faults()->count, 3) << "with MIG the driver names the instance";
+  EXPECT_EQ(reports.faults()->last, 95);
+  EXPECT_EQ(reports.of_applications()->count, 1);
+  EXPECT_EQ(reports.of_applications()->last, 43);
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
