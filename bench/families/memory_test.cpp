@@ -13,6 +13,7 @@
 #include "bench/support/memory_case.hpp"
 #include "bench/support/slots.hpp"
 #include "harness/model/traffic.hpp"
+#include "harness/model/units.hpp"
 
 namespace roofmark::memory_test {
 
@@ -66,8 +67,10 @@ class PreparedMemoryTest final : public Prepared {
   bool outputs_are_all() const override { return false; }  // the words are checked too
 
   std::vector<std::pair<std::string, std::string>> notes() const override {
+    const auto all = static_cast<double>(device_.info().memory_bytes);
     return {{"passes", "write, compare and invert, compare and restore, compare"},
-            {"bytes counted", "each word read three times and written three times"}};
+            {"bytes counted", "each word read three times and written three times"},
+            {"share of the device's memory", format_share(static_cast<double>(words_ * kWordBytes) / all)}};
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
+#include "harness/judge/memory_in_use.hpp"
 #include "harness/judge/network_health.hpp"
 #include "harness/judge/ranks/variables_health.hpp"
 #include "harness/judge/theory.hpp"
@@ -31,6 +32,7 @@ Origin origin_of(const DeviceInfo& device, const Fabric* fabric) {
   if (device.backend == Backend::cuda) {
     origin.findings = find_missing_links(device);
     for (Finding& finding : find_lowered_clocks(device.gpu)) origin.findings.push_back(std::move(finding));
+    for (Finding& finding : find_memory_in_use(device)) origin.findings.push_back(std::move(finding));
   }
   origin.known = device.backend == Backend::cpu || !sku.empty();
   if (!origin.known) {

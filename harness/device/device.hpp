@@ -39,6 +39,7 @@ struct DeviceInfo {
   bool integrated = false;  ///< of a GPU: its memory is that of the host
   std::size_t memory_bytes = 0;
   std::size_t free_bytes = 0;  ///< when it was opened
+  std::size_t used_bytes = 0;  ///< of a GPU, when it was opened, with the context of this process; 0 if unknown
   std::vector<CacheLevel> caches;
   std::vector<int> host_nodes = {};   ///< NUMA nodes with memory that this process may use; see nodes_with_memory()
   std::vector<int> cpu_nodes = {};    ///< NUMA nodes with CPUs that this process may use

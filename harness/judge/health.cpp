@@ -14,6 +14,7 @@
 
 #include "harness/judge/gpu_links.hpp"
 #include "harness/judge/lowered_clocks.hpp"
+#include "harness/judge/memory_in_use.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/units.hpp"
 
@@ -92,6 +93,14 @@ class Examination {
       add("PCIe link", "unknown");
     }
     if (facts.gate) add("launch gate", *facts.gate, "times of short launches include the host's time to enqueue them");
+  }
+
+  void memory(const DeviceInfo& gpu) {
+    const auto memory = memory_in_use(gpu);
+    if (!memory) return;
+    // Equal GPUs have equal rows.
+    add("memory in use", memory->unusual.empty() ? "less than " + format_bytes(memory->most_usual_bytes) : memory->unusual,
+        memory->remedy);
   }
 
   void links(const DeviceInfo& gpu) {
@@ -239,6 +248,7 @@ std::vector<Circumstance> health(const DeviceInfo& device, const Host& host) {
   Examination examination(found);
   if (device.backend == Backend::cuda) {
     examination.gpu(device.gpu);
+    examination.memory(device);
     examination.arithmetic(host.environment);
     examination.links(device);
     examination.ways(device.gpu);

@@ -64,6 +64,7 @@ inline constexpr FoundBy kByTelemetry = FoundBy::throttling | FoundBy::energy;
 
 enum class FindingKind {
   foreign_process,
+  memory_in_use,
   shared_cores,
   above_theoretical,
   fingerprint,
@@ -134,6 +135,9 @@ struct FindingType {
 inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::foreign_process, "foreign_process", Severity::warning, Doubt::roofs, FoundBy::session | FoundBy::counters,
      "Rates and ceilings are too low. Stop the other programs and run again.", Extent::all},
+    {FindingKind::memory_in_use, "memory_in_use", Severity::warning, Doubt::nothing, FoundBy::session,
+     "The measured rates hold, but the memory test covered only what was free, and large cases are smaller than on other GPUs "
+     "of this model. Free the memory and run again."},
     {FindingKind::shared_cores, "shared_cores", Severity::warning, Doubt::rates, FoundBy::results,
      "Times include the wait for a core. Start at most one rank per core, each bound to cores of its own; over the network a "
      "rank "

@@ -823,6 +823,18 @@ def test_another_process_on_the_gpu_is_a_finding(healthy, shared):
     assert not healthy.findings("foreign_process")
 
 
+def test_memory_that_is_in_use_before_the_run_is_a_finding(healthy, tmp_path):
+    done = roofmark("run", "--device", "cuda:0", "--suite", "quick", "--filter", TRIAD, "--max-seconds", "0.001", "--out", tmp_path / "out",
+                    GPUMODEL_MEMORY="2G", GPUMODEL_TOTAL="2G", GPUMODEL_HELD="2094848K")  # as much is free as elsewhere
+    found = Run(done, tmp_path / "out")
+    assert found.status == 0, found.stderr
+    finding, = found.findings("memory_in_use")
+    assert finding["severity"] == "warning"
+    assert finding["text"].startswith("before the run 2.15 GB of 2.15 GB in use by no process that is visible here; ")
+    assert any(row["what"] == "memory in use" and row["advice"] for row in found.result["health"])
+    assert not healthy.findings("memory_in_use") and found.result["verdict"]["level"] == "good"
+
+
 @pytest.mark.parametrize("gpu, what, state", [
     ({"GPUMODEL_ECC": "0"}, "ECC", ("off", "memory errors go unnoticed")),
     ({"GPUMODEL_FOREIGN": "1"}, "other processes", ("4000001 model", "they slow down every case")),

@@ -111,6 +111,7 @@ Crew assemble_crew(MpiTeam& team, const TeamOptions& options) {
   if (const std::string reason = mismatch(crew.ranks); !reason.empty()) throw TeamError(reason);
   // Every rank lists the same cases: the smallest memory bounds the sizes, and ranks of a host or a GPU share its memory.
   const auto sharing = crew.info.backend == Backend::cpu ? beside : ranks_on_gpu(crew.ranks, team.rank());
+  crew.info.used_bytes /= static_cast<std::size_t>(sharing);
   for (std::size_t* bytes : {&crew.info.memory_bytes, &crew.info.free_bytes}) {
     *bytes /= static_cast<std::size_t>(sharing);
     *bytes = static_cast<std::size_t>(team.min(static_cast<double>(*bytes)));

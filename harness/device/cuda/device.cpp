@@ -48,7 +48,9 @@ class CudaDevice final : public Device {
     make_context();
     check_code();
     stream_ = make_stream();
-    info_.free_bytes = free_bytes();
+    const MemoryInfo memory = memory_info();
+    info_.free_bytes = memory.free;
+    info_.used_bytes = memory.total - memory.free;
     const std::optional<int> node = info_.near_memory_node();
     info_.host_memory_bytes = total_memory("/");
     if (const auto of_node = node ? total_memory_of_node(*node, "/") : std::nullopt) {
@@ -68,12 +70,7 @@ class CudaDevice final : public Device {
     check(cudaStreamSynchronize(stream_.get()));
   }
 
-  std::size_t free_bytes() override {
-    use();
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total));
-    return free;
-  }
+  std::size_t free_bytes() override { return memory_info().free; }
   Memory obtain(std::size_t bytes) override {
     use();
     void* data = nullptr;
@@ -174,6 +171,16 @@ class CudaDevice final : public Device {
 
  private:
   void use() const { check(cudaSetDevice(ordinal_)); }
+
+  struct MemoryInfo {
+    std::size_t free = 0, total = 0;
+  };
+  MemoryInfo memory_info() const {
+    use();
+    MemoryInfo memory;
+    check(cudaMemGetInfo(&memory.free, &memory.total));
+    return memory;
+  }
 
   void make_context() const {
     const cudaError_t status = cudaSetDevice(ordinal_);

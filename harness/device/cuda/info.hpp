@@ -41,7 +41,7 @@ std::string cuda_version_text(int version);
 /// "0000:3B:00.0"
 std::string pci_bus_id(int ordinal);
 
-/// Everything except free_bytes. Creates no context on the device.
+/// Everything except free_bytes and used_bytes. Creates no context on the device.
 DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml);
 
 }  // namespace roofmark::cuda

@@ -117,6 +117,13 @@ TEST_P(PreparedMemory, OneWrongBitOfTheMemoryFailsAndIsToldWithItsPlace) {
   }
 }
 
+TEST_P(PreparedMemory, SaysTheShareOfTheMemoryThatItTests) {
+  const DeviceInfo& info = device_->info();
+  const auto prepared =
+      memory_test_case(info, MemoryPattern::solid, info.memory_bytes / 1000).prepare({.device = *device_, .time = {}});
+  EXPECT_THAT(prepared->notes(), testing::Contains(testing::Pair("share of the device's memory", "0.1 %")));
+}
+
 // A cell may lose a bit in one launch and hold it in the next.
 TEST_P(PreparedMemory, WhatALaunchFoundWrongIsNotForgotten) {
   launch();

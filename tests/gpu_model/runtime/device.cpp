@@ -29,7 +29,10 @@ double host_now_ns() { return Nanoseconds(std::chrono::steady_clock::now() - sta
 std::uint64_t timer_ns(double model_ns) { return epoch_ns + static_cast<std::uint64_t>(std::max(model_ns, 0.0)); }
 
 Device::Device(int ordinal, int physical)
-    : ordinal_(ordinal), physical_(physical), random_(settings().seed * 1000003 + static_cast<std::uint64_t>(physical)) {}
+    : used_bytes(settings().held_bytes),
+      ordinal_(ordinal),
+      physical_(physical),
+      random_(settings().seed * 1000003 + static_cast<std::uint64_t>(physical)) {}
 
 double Device::noise() {
   const double deviation = settings().noise;

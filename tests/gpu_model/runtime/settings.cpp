@@ -160,6 +160,7 @@ Settings read_settings() {
   s.l2_bytes = bytes("GPUMODEL_L2", s.model->l2_bytes);
   s.memory_bytes = bytes("GPUMODEL_MEMORY", std::size_t{4} << 30);
   s.total_memory_bytes = std::max(bytes("GPUMODEL_TOTAL", s.model->memory_bytes), s.memory_bytes);
+  s.held_bytes = std::min(bytes("GPUMODEL_HELD", 0), s.memory_bytes);
   s.pinned_bytes = bytes("GPUMODEL_PINNED", 0);
   s.out_of_memory_after = bytes("GPUMODEL_OOM_AFTER", 0);
   s.clock_mhz = number("GPUMODEL_CLOCK_MHZ", 0);

@@ -33,6 +33,7 @@
 // | GPUMODEL_OOM_AFTER      | bytes                | cudaMalloc fails beyond this, though cudaMemGetInfo tells of more        |
 // | GPUMODEL_PINNED         | bytes                | no more host memory can be pinned or registered                          |
 // | GPUMODEL_PEER_ACCESS    | 0 or 1 [1]           | whether a GPU can access another's memory                                |
+// | GPUMODEL_HELD           | bytes                | memory that is in use, by no process that NVML lists                     |
 // | GPUMODEL_TAKEN          | 0 or 1 [0]           | another process has the GPUs, which are in exclusive compute mode        |
 //
 // What takes too long to interpret can be left out. Its results are then garbage.
@@ -77,7 +78,7 @@ struct Settings {
   int installed_devices = 1;
   std::vector<int> visible_devices;  ///< by CUDA_VISIBLE_DEVICES; the position is the ordinal
   int multiprocessors = 0;
-  std::size_t l2_bytes = 0, memory_bytes = 0, total_memory_bytes = 0;
+  std::size_t l2_bytes = 0, memory_bytes = 0, total_memory_bytes = 0, held_bytes = 0;
   std::size_t out_of_memory_after = 0;                  ///< bytes; 0: never before memory_bytes
   std::size_t pinned_bytes = 0;                         ///< 0: all that the host has
   double clock_mhz = 0;                                 ///< 0: the model's own
