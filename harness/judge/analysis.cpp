@@ -212,7 +212,7 @@ void find_overhead(const Record& record, double overhead_seconds, std::vector<Fi
 }
 
 void find_in_record(const Record& record, const Roofline& roofline, std::optional<double> overhead_seconds,
-                    std::vector<Finding>& findings) {
+                    const PowerLimits& power_limits, std::vector<Finding>& findings) {
   const auto note = [&](FindingKind kind, std::string text, double size = 0, std::string brief = {}) {
     findings.push_back({kind, std::move(text), record.name(), size, std::move(brief)});
   };
@@ -234,6 +234,7 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   }
   if (overhead_seconds && !by_host) find_overhead(record, *overhead_seconds, findings);
   find_slow_clock(record, roofline, findings);
+  find_held_power(record, power_limits, findings);
   find_energy_mismatch(record, findings);
   find_decay(record, findings);
   find_above_empirical(record, roofline, findings);
@@ -271,7 +272,7 @@ void find_link_training(const std::vector<Record>& records, const Roofline& roof
 }
 
 /// The readings of these records that findings rest on.
-FoundBy readings_of(const std::vector<Record>& records) {
+FoundBy readings_of(const std::vector<Record>& records, const PowerLimits& power_limits) {
   auto read = FoundBy::nothing;
   const auto see = [&](const Sustained& rates) {
     read |= FoundBy::sustained;
@@ -286,6 +287,7 @@ FoundBy readings_of(const std::vector<Record>& records) {
       if (rank && rank->throttled_share) read |= FoundBy::throttling;
     }
     if (measurement.clock_hz) read |= FoundBy::clock;
+    if (shows_held_power(record, power_limits)) read |= FoundBy::power;
     if (const auto& telemetry = measurement.telemetry) {
       if (telemetry->throttled_share) read |= FoundBy::throttling;
       if (telemetry->energy_joules && telemetry->integrated_joules) read |= FoundBy::energy;
@@ -300,8 +302,8 @@ FoundBy readings_of(const std::vector<Record>& records) {
 }
 
 /// Without a reading that a finding rests on, its absence says nothing.
-std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
-  const FoundBy read = readings_of(records);
+std::set<FindingKind> without_evidence(const std::vector<Record>& records, const PowerLimits& power_limits) {
+  const FoundBy read = readings_of(records, power_limits);
   std::set<FindingKind> unseen;
   for (const FindingType& type : kFindingTypes) {
     if (type.is_found_by(kReadings) && !type.is_found_by(read)) unseen.insert(type.kind);
@@ -312,7 +314,7 @@ std::set<FindingKind> without_evidence(const std::vector<Record>& records) {
 }  // namespace
 
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
-                 std::optional<double> timing_overhead_seconds) {
+                 std::optional<double> timing_overhead_seconds, const PowerLimits& power_limits) {
   Analysis analysis;
   analysis.roofline = std::move(theoretical);
   set_ceilings(analysis.roofline, records);
@@ -322,9 +324,9 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_contradictions(analysis.roofline, analysis.findings);
   find_link_training(records, analysis.roofline, analysis.findings);
   for (Finding& finding : find_changed_bits(records)) analysis.findings.push_back(std::move(finding));
-  analysis.unseen = without_evidence(records);
+  analysis.unseen = without_evidence(records, power_limits);
   for (const Record& record : records) {
-    find_in_record(record, analysis.roofline, timing_overhead_seconds, analysis.findings);
+    find_in_record(record, analysis.roofline, timing_overhead_seconds, power_limits, analysis.findings);
   }
   return analysis;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/held_power.hpp"
 #include "harness/model/comparison.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/measurement.hpp"
@@ -32,7 +33,7 @@ struct Analysis {
 /// ceilings that a record exceeds as doubtful, and draws comparisons and findings. No record changes its status.
 /// `timing_overhead_seconds`: overhead of timing per sample.
 Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::vector<Comparison>& comparisons,
-                 std::optional<double> timing_overhead_seconds = {});
+                 std::optional<double> timing_overhead_seconds = {}, const PowerLimits& power_limits = {});
 
 /// The exit status of a run with these records: the worst that one calls for; ranks, or two measurements of one case, that must
 /// give equal bits and differ are wrong.

@@ -45,22 +45,23 @@ enum class FoundBy : unsigned {
   sustained = 128,
   sustained_clock = 256,
   host_link = 512,  ///< its speed under load, of one rank's device
+  power = 1024,     ///< of a record, with the throttle reasons and the power limit
 };
 
 /// By bit.
-inline constexpr std::string_view kFoundBy[] = {"results",    "ranks",  "session",   "counters",        "clock",
-                                                "throttling", "energy", "sustained", "sustained_clock", "host_link"};
+inline constexpr std::string_view kFoundBy[] = {"results", "ranks",     "session",         "counters",  "clock", "throttling",
+                                                "energy",  "sustained", "sustained_clock", "host_link", "power"};
 
-static_assert(unsigned(FoundBy::host_link) == 1U << (std::size(kFoundBy) - 1));
+static_assert(unsigned(FoundBy::power) == 1U << (std::size(kFoundBy) - 1));
 
 constexpr FoundBy operator|(FoundBy a, FoundBy b) { return FoundBy(unsigned(a) | unsigned(b)); }
 constexpr FoundBy& operator|=(FoundBy& a, FoundBy b) { return a = a | b; }
 
 /// Without a reading of its own, that a kind was not found says nothing.
-inline constexpr FoundBy kReadings =
-    FoundBy::clock | FoundBy::throttling | FoundBy::energy | FoundBy::sustained | FoundBy::sustained_clock | FoundBy::host_link;
+inline constexpr FoundBy kReadings = FoundBy::clock | FoundBy::throttling | FoundBy::energy | FoundBy::sustained |
+                                     FoundBy::sustained_clock | FoundBy::host_link | FoundBy::power;
 /// What ends with the device's telemetry.
-inline constexpr FoundBy kByTelemetry = FoundBy::throttling | FoundBy::energy;
+inline constexpr FoundBy kByTelemetry = FoundBy::throttling | FoundBy::energy | FoundBy::power;
 
 enum class FindingKind {
   foreign_process,
@@ -77,6 +78,7 @@ enum class FindingKind {
   clock,
   clock_under_load,
   power_limit,
+  held_power,
   decay,
   decay_by_clock,
   rate_per_clock,
@@ -174,6 +176,11 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::power_limit, "power_limit", Severity::warning, Doubt::rates, FoundBy::counters,
      "Under load the clock is lower than at the default power limit. nvidia-smi -q -d POWER shows both limits; as root, "
      "nvidia-smi -pl WATTS sets the limit."},
+    {FindingKind::held_power, "held_power", Severity::warning, Doubt::rates, FoundBy::power,
+     "A GPU that only its own limit caps draws nearly that limit. Something else holds this one: check the power cables, the "
+     "power supplies and the chassis' power settings, and the limits that its BMC sets. nvidia-smi -q -d POWER,PERFORMANCE "
+     "shows "
+     "limits and reasons, on GH200 and GB200 the module's limit too, which leaves the GPU less while the CPU works."},
     {FindingKind::decay, "decay", Severity::warning, Doubt::rates, FoundBy::sustained,
      "Expect the settled rate under sustained load. The clock explains too little of the drop: check for other programs, the "
      "other clocks, temperatures and the ECC counters."},

@@ -93,7 +93,8 @@ Evidence take_evidence(ResultFile& file, double now) {
     const bool read = ranks.empty() ? !facts.network.ports.empty() : ranks[rank].port_faults.has_value();
     if (!read || !has_rdma(ranks.empty() ? facts.network.nics : ranks[rank].nics)) unseen.insert(FindingKind::network_ports);
     for (const FindingType& type : kFindingTypes) {
-      if (evidence.devices.size() > 1 && type.is_found_by(FoundBy::throttling) && tells_no_reasons(file.run, rank)) {
+      if (evidence.devices.size() > 1 && type.is_found_by(FoundBy::throttling | FoundBy::power) &&
+          tells_no_reasons(file.run, rank)) {
         unseen.insert(type.kind);
       }
     }

@@ -21,9 +21,22 @@ std::vector<Finding> Conclusions::all_findings() const {
   return all;
 }
 
+namespace {
+
+PowerLimits power_limits(const RunHeader& header) {
+  const GpuFacts& gpu = header.facts.device.gpu;
+  PowerLimits limits{{}, reaches_host_by_c2c(gpu)};
+  for (const RankInfo& rank : header.ranks) limits.watts.push_back(rank.power_limit_watts);
+  if (header.ranks.empty()) limits.watts.push_back(gpu.power_limit_watts);
+  return limits;
+}
+
+}  // namespace
+
 Conclusions conclude(Run& run) {
   Conclusions made;
-  made.analysis = analyze(run.header.theoretical, run.records, run.comparisons, run.header.timing_overhead_seconds);
+  made.analysis = analyze(run.header.theoretical, run.records, run.comparisons, run.header.timing_overhead_seconds,
+                          power_limits(run.header));
   made.findings = run.header.findings;
   const auto add = [&](const std::vector<Finding>& more) {
     made.findings.insert(made.findings.end(), more.begin(), more.end());
