@@ -40,6 +40,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::optional<double> max_seconds;  ///< timing budget per case; absent: the suite's
   std::optional<double> timeout;      ///< absent: kTimeoutSeconds, or the suite's own limit
+  std::optional<int> expected_gpus;   ///< that the process can use; absent: any number
   std::map<std::string, std::string> labels;
   bool quiet = false;
   bool no_telemetry = false;

@@ -94,6 +94,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                  "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once (8 GPUs take about "
                  "9 times as long as one), with the suites smoke and sustained only at once"});
   add_run_options(*run_command, arguments.run, arguments.labels);
+  add_expected(*run_command, "--expect-gpus", arguments.run.expected_gpus,
+               "stop unless exactly this many GPUs can be used, whichever --device measures");
   CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
                                        std::string("Examples:\n"
                                                    "  roofmark list --suite quick --filter '^attention/'\n"

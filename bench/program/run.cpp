@@ -50,6 +50,7 @@ int run(const RunOptions& options) {
       },
       [] { return interrupted().load(); });
   watch.doing("looking for devices");
+  if (options.expected_gpus) expect_gpus(*options.expected_gpus);
   std::string note;
   const std::vector<std::string> ids = resolve_devices(options.selection.device, note);
   if (options.selection.device != "all") {

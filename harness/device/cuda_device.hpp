@@ -27,6 +27,10 @@ __attribute__((weak)) CudaDevices cuda_devices();
 /// Why the CPU is not measured in place of GPUs that are there and `unusable`.
 std::string unusable_in_words(const CudaDevices& cuda);
 
+/// Throws DeviceError unless CUDA offers exactly so many GPUs. It names `on_pci`, how many the host has (gpus_to_compute_with),
+/// and CUDA_VISIBLE_DEVICES, null where that is not set.
+void expect_gpus(int expected, const CudaDevices& cuda, int on_pci, const char* visible);
+
 /// The result of resolve_devices(value, note) if CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
 

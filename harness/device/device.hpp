@@ -207,6 +207,8 @@ class Device {
 /// CPU. Throws std::invalid_argument for any other value, and DeviceError, with the reason and what to do about it, if a GPU is
 /// requested and none is usable.
 std::vector<std::string> resolve_devices(const std::string& value, std::string& note);
+/// Throws DeviceError unless exactly so many GPUs can be used.
+void expect_gpus(int expected);
 std::unique_ptr<Device> open_device(const std::string& id);
 
 }  // namespace roofmark

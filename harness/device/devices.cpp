@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include "harness/device/cpu_device.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/device/device.hpp"
+#include "harness/machine/pci.hpp"
 #include "kernels/base/check.hpp"
 
 namespace roofmark {
@@ -62,6 +64,24 @@ std::vector<std::string> resolve_devices(const std::string& value, const CudaDev
     throw DeviceError("no " + cuda_id(*wanted) + " on this host (known: " + known + ")", false);
   }
   return {cuda_id(*wanted)};
+}
+
+void expect_gpus(int expected, const CudaDevices& cuda, int on_pci, const char* visible) {
+  const std::size_t usable = cuda.ordinals.size();
+  if (usable == static_cast<std::size_t>(expected)) return;
+  std::string text = fmt::format("{} GPU{} expected, {} can be used (PCI lists {}{})", expected, expected == 1 ? "" : "s",
+                                 usable, on_pci, visible ? fmt::format(", CUDA_VISIBLE_DEVICES is {}", visible) : "");
+  if (usable == 0) {
+    text += ": " + cuda.reason;
+  } else if (usable < static_cast<std::size_t>(expected)) {
+    text += "; the kernel log tells of a GPU that the driver lost (dmesg, \"NVRM\")";
+    if (visible) text += ", and CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU";
+  }
+  throw DeviceError(text, false);
+}
+
+void expect_gpus(int expected) {
+  expect_gpus(expected, cuda_devices_of_this_build(), gpus_to_compute_with("/"), std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
 std::vector<std::string> resolve_devices(const std::string& value, std::string& note) {

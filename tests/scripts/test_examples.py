@@ -106,6 +106,13 @@ def test_the_prolog_drains_a_node_that_is_faulty_and_no_other(place, status, end
         assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results or a faulty GPU, see {place}/logs/7.log\n"
 
 
+@pytest.mark.parametrize("gpus, expected", [("2,5", "--expect-gpus 2"), ("7", "--expect-gpus 1"), ("0,1,2,3,4,5,6,7", "--expect-gpus 8")])
+def test_the_prolog_says_how_many_gpus_the_job_has(place, gpus, expected):
+    # CUDA_VISIBLE_DEVICES ends at the first number that is none: of 0 to 7 on a node that lost a GPU, 7 would be measured.
+    prolog(place, ends_with(place, 0), SLURM_JOB_GPUS=gpus)
+    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7 {expected}\n"
+
+
 @pytest.mark.parametrize("job, measured", [
     ({"SLURM_JOB_GPUS": "2,5", "SLURM_JOB_OVERSUBSCRIBE": "OK"}, "PCI_BUS_ID 2,5"),
     ({"SLURM_JOB_GPUS": "2,5"}, "PCI_BUS_ID 2,5"),

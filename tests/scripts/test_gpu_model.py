@@ -454,6 +454,20 @@ def test_a_gpu_that_another_process_has_is_named_with_the_way_out(tmp_path, comm
     assert not (tmp_path / "out").exists()
 
 
+def test_another_number_of_gpus_than_expected_is_refused_before_anything_is_measured(tmp_path):
+    def expecting(gpus, device, **environment):
+        return roofmark("run", "--device", device, "--expect-gpus", gpus, "--suite", "quick", "--filter", TRIAD, "--max-seconds", "0.001",
+                        "--out", tmp_path / "out", **environment)
+
+    for device in ("all", "auto", "cuda:0", "cpu"):
+        done = expecting(3, device, GPUMODEL_DEVICES="3", CUDA_VISIBLE_DEVICES="0,2,7")
+        assert done.returncode == 3 and not (tmp_path / "out").exists()
+        line, = done.stderr.splitlines()
+        assert line.startswith("roofmark: 3 GPUs expected, 2 can be used (PCI lists ") and "CUDA_VISIBLE_DEVICES is 0,2,7" in line
+    done = expecting(2, "all", GPUMODEL_DEVICES="3", CUDA_VISIBLE_DEVICES="0,2")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_gpu_of_another_architecture(run):
     # Its results are judged and its times are not: the model may be faster than an A100 could be.
     found = run(GPUMODEL_ARCH="80")

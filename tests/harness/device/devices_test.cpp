@@ -49,6 +49,27 @@ TEST(ResolveDevices, AutoDoesNotTakeTheCpuInPlaceOfGpusThatAreThere) {
   EXPECT_THAT(resolve("cpu", broken), ElementsAre("cpu"));
 }
 
+TEST(ExpectGpus, AnotherNumberIsRefusedWithWhatIsKnownOfTheOthers) {
+  const auto refused = [](int expected, const CudaDevices& cuda, int on_pci, const char* visible) -> std::string {
+    try {
+      expect_gpus(expected, cuda, on_pci, visible);
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused(2, kTwo, 8, "0,2"), "");
+  EXPECT_EQ(
+      refused(8, kTwo, 8, nullptr),
+      "8 GPUs expected, 2 can be used (PCI lists 8); the kernel log tells of a GPU that the driver lost (dmesg, \"NVRM\")");
+  EXPECT_EQ(
+      refused(3, kTwo, 8, "0,2,7"),
+      "3 GPUs expected, 2 can be used (PCI lists 8, CUDA_VISIBLE_DEVICES is 0,2,7); the kernel log tells of a GPU that the "
+      "driver lost (dmesg, \"NVRM\"), and CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU");
+  EXPECT_EQ(refused(1, kTwo, 2, nullptr), "1 GPU expected, 2 can be used (PCI lists 2)");
+  EXPECT_EQ(refused(4, kNone, 0, nullptr), "4 GPUs expected, 0 can be used (PCI lists 0): no driver; install one");
+}
+
 TEST(ResolveDevices, TheCpuIsAlwaysThere) {
   EXPECT_THAT(resolve("cpu", kNone), ElementsAre("cpu"));
   EXPECT_THAT(resolve("cpu", kTwo), ElementsAre("cpu"));
