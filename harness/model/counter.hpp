@@ -57,6 +57,8 @@ inline constexpr std::string_view kRecoveryActions[] = {"none",      "GPU reset"
                                                         "drain P2P", "drain and reset", "recover the IMEX domain",
                                                         "bus reset", "system reboot"};
 
+inline constexpr std::string_view kInforomStates[] = {"valid", "corrupted"};
+
 inline constexpr CounterType kCounters[] = {
     {"ecc_corrected", FindingKind::corrected_errors, CounterKind::events, "corrected memory errors (ECC)"},
     {"ecc_uncorrected", FindingKind::uncorrected_errors, CounterKind::events, "uncorrected memory errors (ECC)"},
@@ -92,6 +94,16 @@ inline constexpr CounterType kCounters[] = {
      CounterOf::device,
      {},
      kRecoveryActions},
+    {"inforom_corrupted",
+     FindingKind::inforom,
+     CounterKind::present,
+     "InfoROM",
+     {},
+     {},
+     0,
+     CounterOf::device,
+     {},
+     kInforomStates},
     // The tolerated rates of link errors are NVIDIA's (NVIDIA/DCGM, dcgm_gpu_hardware_limits.h): at most 8 replays per minute;
     // CRC errors of all links together matter from 100 per second on. Corrected errors of PCIe: its diagnostics allow an end of
     // a link 16 per minute (nvvs/plugin_src/pcie/Pcie.cpp; 32 with 16 lanes of generation 5), and both ends are counted here.

@@ -88,6 +88,7 @@ enum class FindingKind {
   xid,
   application_xid,
   recovery_action,
+  inforom,
   link_errors,
   link_lost,
   link_training,
@@ -208,6 +209,10 @@ inline constexpr FindingType kFindingTypes[] = {
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
      "(nvidia-smi -r resets a GPU). Where that is to drain P2P, end the programs that copy between GPUs: the driver then names "
      "the action that follows. A GPU that asks again needs the field diagnostics."},
+    {FindingKind::inforom, "inforom", Severity::warning, Doubt::nothing, FoundBy::counters,
+     "The board's own memory, with its settings and the record of its faulty rows, fails its checksums. Rates and results "
+     "hold. "
+     "Ask the vendor for a new InfoROM image, or replace the GPU."},
     {FindingKind::link_errors, "link_errors", Severity::warning, Doubt::rates, FoundBy::counters,
      "The link resent or lost more data than a healthy link does. A growing count points to a connector, cable or riser.",
      Extent::all},

@@ -101,6 +101,12 @@ std::optional<int> NvmlDevice::recovery_action() const {
   return action.status == 0 ? std::optional(static_cast<int>(action.value.uint32)) : std::nullopt;
 }
 
+std::optional<bool> NvmlDevice::inforom_is_corrupted() const {
+  const auto status = gpu_ ? nvml_->status("nvmlDeviceValidateInforom", gpu_) : std::nullopt;
+  if (status != kSuccess && status != kCorruptedInforom) return std::nullopt;
+  return status == kCorruptedInforom;
+}
+
 std::optional<int> NvmlDevice::whole(const char* symbol) const {
   const auto value = number(symbol);
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;

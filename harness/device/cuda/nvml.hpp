@@ -114,6 +114,9 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   /// What the driver asks for so that the GPU recovers from a fault, by its number; 0: nothing.
   std::optional<int> recovery_action() const;
+  /// Whether the checksums of the InfoROM are wrong: the board's own memory, with its serial number, settings and the record of
+  /// faulty rows. Absent where the GPU has none.
+  std::optional<bool> inforom_is_corrupted() const;
   /// Of each NVLink that answers, whether it is up.
   std::map<unsigned, bool> nvlinks() const;
   /// Absent where no link answers.

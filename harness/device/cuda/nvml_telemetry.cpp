@@ -302,6 +302,7 @@ void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) {
 void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {
   const auto action = device_.recovery_action();
   if (action && (*action == 0 || is_fault_of_gpu(*action))) counters["recovery_action"] = *action;
+  if (const auto corrupted = device_.inforom_is_corrupted()) counters["inforom_corrupted"] = *corrupted ? 1 : 0;
   if (const auto fabric = device_.fabric(); fabric && fabric->state != kFabricUnknown) {
     counters["fabric_completed"] = fabric->state == kFabricCompleted && fabric->status == 0 ? 1 : 0;
     const FabricHealth health = fabric_health(*fabric);

@@ -12,6 +12,7 @@ namespace roofmark::cuda {
 inline constexpr int kSuccess = 0;
 inline constexpr int kInsufficientSize = 7;
 inline constexpr int kTimeout = 10;
+inline constexpr int kCorruptedInforom = 14;
 
 // nvmlClockType_t
 inline constexpr int kGraphicsClock = 0;

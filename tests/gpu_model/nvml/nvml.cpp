@@ -34,6 +34,7 @@ enum Result {
   not_found = 6,
   insufficient_size = 7,
   timeout = 10,
+  corrupted_inforom = 14,
   gpu_is_lost = 15,
   argument_version_mismatch = 25
 };
@@ -387,6 +388,11 @@ int nvmlDeviceGetRemappedRows(void* handle, unsigned* corrected, unsigned* uncor
   *pending = events(handle, "remap_pending") > 0;
   *failed = events(handle, "remap_failed") > 0;
   return success;
+}
+int nvmlDeviceValidateInforom(void* handle) {
+  int valid = 0;
+  const Result result = check(handle, &valid);
+  return result ? result : events(handle, "inforom_corrupted") > 0 ? corrupted_inforom : success;
 }
 int nvmlDeviceGetPcieReplayCounter(void* handle, unsigned* to) { return answer(handle, to, events(handle, "pcie_replays")); }
 /// All errors are those of the first link.

@@ -50,6 +50,7 @@ struct Driver {
   unsigned direct_links = 0;                        ///< that lead to bus 0x3B
   int link_leads_to = 2;                            ///< nvmlIntNvLinkDeviceType_t: a switch
   std::vector<unsigned long long> xids;             ///< to be delivered
+  int inforom = 0;                                  ///< what its validation gives
   int sets = 0;                                     ///< of events, that are not freed
   int field_calls = 0;
   Latch* hangs_at_energy = nullptr;
@@ -241,6 +242,7 @@ inline int wait_event(void* set, EventData* event, unsigned milliseconds) {
   driver.xids.erase(driver.xids.begin());
   return 0;
 }
+inline int validate_inforom(void*) { return driver.inforom; }
 inline int refuse() { return kNotSupported; }
 
 template <class Function>
@@ -285,6 +287,7 @@ inline const Nvml& library() {
       {"nvmlDeviceGetDefaultApplicationsClock", address(default_application_clock)},
       {"nvmlEventSetCreate", address(create_set)},
       {"nvmlEventSetFree", address(free_set)},
+      {"nvmlDeviceValidateInforom", address(validate_inforom)},
       {"nvmlDeviceRegisterEvents", address(register_events)},
       {"nvmlEventSetWait_v2", address(wait_event)}};
   static const Nvml all([](const std::string& symbol) -> void* {

@@ -140,7 +140,8 @@ TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
         "nvmlDeviceGetViolationStatus",    "nvmlDeviceGetTotalEccErrors",    "nvmlDeviceGetRemappedRows",
         "nvmlDeviceGetPcieReplayCounter",  "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetNvLinkState",
         "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v3",
-        "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion",     "nvmlDeviceGetEnforcedPowerLimit"}) {
+        "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion",     "nvmlDeviceGetEnforcedPowerLimit",
+        "nvmlDeviceValidateInforom"}) {
     driver.refused.insert(symbol);
   }
   const auto expect_nothing = [this] {
@@ -335,6 +336,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"xid", 0},
                                                   {"application_xid", 0},
                                                   {"recovery_action", 2},
+                                                  {"inforom_corrupted", 0},
                                                   {"pcie_replays", 7},
                                                   {"pcie_correctable_errors", 8},
                                                   {"pcie_nonfatal_errors", 9},
@@ -411,6 +413,7 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "fatal PCIe errors (AER): rose by 1 during the run, from 0 to 1 (GPU)"},
       {[] { driver.fields[230] = 1; }, FindingKind::recovery_action,
        "recovery action that the driver asks for: none before the run, GPU reset after it"},
+      {[] { driver.inforom = 14; }, FindingKind::inforom, "InfoROM: valid before the run, corrupted after it"},
       {[] { driver.fabric_health = 0x1A9; }, FindingKind::fabric_degraded,
        "degraded NVLink fabrics: rose by 1 during the run, from 0 to 1"},
       {[] { driver.fabric_health = 0x19A; }, FindingKind::fabric_unhealthy,
@@ -494,6 +497,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"fabric", [] { driver.fabric = 2; }, {"link_lost", "state_fabric_completed"}, {"state_fabric_completed"}},
       {"link errors", [] { driver.link_errors[2] += 5; }, {}, {}},
       {"recovery", [] { driver.fields[230] = 3; }, {"state_recovery_action"}, {"state_recovery_action"}},
+      {"InfoROM", [] { driver.inforom = 14; }, {"state_inforom_corrupted"}, {"state_inforom_corrupted"}},
       {"symbol errors", [] { driver.fields[221] += 1; }, {"link_errors"}, {}},
       {"failed recovery", [] { driver.fields[214] += 1; }, {"link_lost"}, {}},
       {"degraded", [] { driver.fabric_health = 0x1A9; }, {"state_fabric_degraded"}, {"state_fabric_degraded"}},
@@ -713,6 +717,11 @@ TEST_F(NvmlTelemetryTest, XidsOfProgramsAndOfFaultsAreCountedApart) {
   EXPECT_EQ(counters.at("xid_number"), 12345) << "an unknown one is a fault";
   EXPECT_EQ(counters.at("application_xid"), 2);
   EXPECT_EQ(counters.at("application_xid_number"), 43);
+}
+
+TEST_F(NvmlTelemetryTest, OfAGpuWithoutInforomNothingIsSaidOfIt) {
+  driver.inforom = fake_nvml::kNotSupported;
+  EXPECT_FALSE(sums(open()->counters()).contains("inforom_corrupted"));
 }
 
 TEST_F(NvmlTelemetryTest, ALostGpuTellsNothingAnyMore) {
