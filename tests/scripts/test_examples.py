@@ -3,6 +3,7 @@
 """scripts/examples, with what they call played by small scripts where it is not on every machine."""
 
 import json
+import re
 import os
 import subprocess
 import xml.etree.ElementTree
@@ -76,14 +77,21 @@ def prolog(place, program, **environment):
                **{"SLURM_JOB_ID": 7, "SLURMD_NODENAME": "node3", "SLURM_JOB_OVERSUBSCRIBE": "NO"} | environment)
 
 
-def ends_with(place, status):
-    """A roofmark that records its words and the GPUs that it may use, and ends with this status."""
+def ends_with(place, status, leaves="result.json"):
+    """A roofmark that records its words and the GPUs that it may use, leaves a file, and ends with this status."""
     return executable(place / "roofmark", f"""#!/bin/bash
 echo "${{CUDA_DEVICE_ORDER-}} ${{CUDA_VISIBLE_DEVICES-}}" >>{place}/gpus
 echo "$*" >>{place}/words
 echo why
+while [[ $1 != --out ]]; do shift; done
+mkdir -p "$2" && echo '{{}}' >"$2/{leaves}"
 exit {status}
 """)
+
+
+def log_of(place):
+    [log] = place.glob("logs/7.node3.*.log")
+    return log
 
 
 def test_the_prolog_calls_roofmark_as_it_is(place):
@@ -91,7 +99,7 @@ def test_the_prolog_calls_roofmark_as_it_is(place):
     program = executable(place / "roofmark", f'#!/bin/bash\nexec {ROOFMARK} "$@" --filter ^transpose/ --benchmark_list_tests\n')
     done = prolog(place, program, ROOFMARK_SUITE="quick", ROOFMARK_DEVICE="cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert "transpose/" in (place / "logs" / "7.log").read_text()
+    assert "transpose/" in log_of(place).read_text()
     assert not (place / "scontrol").exists() and not (place / "logger").exists()
 
 
@@ -99,18 +107,33 @@ def test_the_prolog_calls_roofmark_as_it_is(place):
 def test_the_prolog_drains_a_node_that_is_faulty_and_no_other(place, status, ends, drained, logged):
     done = prolog(place, ends_with(place, status))
     assert (done.returncode, done.stderr) == (ends, "")
-    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7\n"
-    assert (place / "logs" / "7.log").read_text() == "why\n"
+    log = log_of(place)
+    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {log.with_suffix('')}\n"
+    assert log.read_text() == "why\n"
     assert (place / "scontrol").exists() == drained and (place / "logger").exists() == logged
     if drained:
-        assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results or a faulty GPU, see {place}/logs/7.log\n"
+        assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results or a faulty GPU, see {log}\n"
+
+
+def test_the_prolog_drains_no_node_for_a_status_1_that_is_not_roofmarks(place):
+    assert prolog(place, ends_with(place, 1, leaves="core")).returncode == 0
+    assert not (place / "scontrol").exists() and (place / "logger").exists()
+    assert prolog(place, ends_with(place, 1, leaves="result.jsonl")).returncode == 1
+
+
+def test_the_prolog_lets_a_job_start_where_its_log_cannot_be_written(place):
+    (place / "logs").write_text("no folder")
+    done = prolog(place, ends_with(place, 0))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (place / "words").exists() and not (place / "scontrol").exists()
+    assert "starts unmeasured" in (place / "logger").read_text()
 
 
 @pytest.mark.parametrize("gpus, expected", [("2,5", "--expect-gpus 2"), ("7", "--expect-gpus 1"), ("0,1,2,3,4,5,6,7", "--expect-gpus 8")])
 def test_the_prolog_says_how_many_gpus_the_job_has(place, gpus, expected):
     # CUDA_VISIBLE_DEVICES ends at the first number that is none: of 0 to 7 on a node that lost a GPU, 7 would be measured.
     prolog(place, ends_with(place, 0), SLURM_JOB_GPUS=gpus)
-    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {place}/logs/7 {expected}\n"
+    assert (place / "words").read_text() == f"run --suite smoke --device all --quiet --out {log_of(place).with_suffix('')} {expected}\n"
 
 
 @pytest.mark.parametrize("job, measured", [
@@ -137,11 +160,11 @@ def test_the_prolog_drains_a_node_that_again_and_again_cannot_be_measured(place)
         return prolog(place, ends_with(place, status), SLURM_JOB_GPUS=gpus, **environment).returncode
 
     assert [job(3, "0"), job(3, "0"), job(0, "0")] == [0, 0, 0]  # a measurement starts the count again
-    assert [job(3, "0,1"), job(127, "1"), job(0, "0"), job(3, "1")] == [0, 0, 0, 0]  # that of the GPUs that it measured alone
+    assert [job(3, "0,1"), job(139, "1"), job(0, "0")] == [0, 0, 0]  # that of the GPUs that it measured alone
     assert not (place / "scontrol").exists()
     assert job(3, "2,1") == 1
-    assert (place / "scontrol").read_text() == (
-        f"update NodeName=node3 State=DRAIN Reason=roofmark: not measured for 3 jobs in a row, see {place}/logs/7.log\n")
+    assert re.fullmatch(r"update NodeName=node3 State=DRAIN Reason=roofmark: not measured for 3 jobs in a row, see .*/logs/7\.node3\.\d+\.log\n",
+                        (place / "scontrol").read_text())
     (place / "scontrol").unlink()
     assert [job(3, "1"), job(3, "1")] == [0, 0]  # a node that was resumed has its chances again
     assert [job(3, "4", ROOFMARK_DRAIN_AFTER=0) for _ in range(5)] == [0] * 5
