@@ -285,6 +285,7 @@ class LocalCollective final : public Prepared {
   std::vector<Output> outputs(int slot) override { return ranks_.front()->outputs(slot); }
   bool outputs_are_all() const override { return false; }
   std::string fingerprint_key() const override { return ranks_.front()->fingerprint_key(); }
+  std::set<std::string> transports() const override { return communicators_.front()->transports(); }
   std::vector<std::pair<std::string, std::string>> notes() const override {
     auto notes = communicators_.front()->notes();
     notes.insert(notes.begin(), {"library", communicators_.front()->library()});

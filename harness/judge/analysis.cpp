@@ -12,6 +12,7 @@
 #include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/findings_by_rank.hpp"
 #include "harness/judge/ranks/communication.hpp"
+#include "harness/judge/ranks/unused_nvlink.hpp"
 #include "harness/judge/slow_clock.hpp"
 #include "harness/model/statistics.hpp"
 #include "harness/model/units.hpp"
@@ -325,6 +326,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_link_training(records, analysis.roofline, analysis.findings);
   for (Finding& finding : find_changed_bits(records)) analysis.findings.push_back(std::move(finding));
   analysis.unseen = without_evidence(records, power_limits);
+  if (!tells_nvlink(records)) analysis.unseen.insert(FindingKind::nvlink_unused);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, power_limits, analysis.findings);
   }

@@ -308,8 +308,8 @@ void CaseRun::verify_again() {
     if (run_.team.size() > 1) {
       measurement.ranks = gather_rank_times(run_.team, own_samples_, own_sustained_, record_);
       measurement.of_rank = run_.team.rank();
-      record_.transports = gather_transports(run_.team, prepared_->transports());
     }
+    record_.transports = gather_transports(run_.team, prepared_->transports());
   });
   guarded([&] {
     if (run_.team.size() > 1) share_verifications(run_.team, record_);

@@ -109,6 +109,7 @@ enum class FindingKind {
   sockets,
   gpudirect_unused,
   no_gpudirect,
+  nvlink_unused,
   gate,
   cache,
   unsettled,
@@ -275,6 +276,11 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::no_gpudirect, "no_gpudirect", Severity::note, Doubt::nothing, FoundBy::results,
      "NCCL uses it only where a PCIe switch joins NIC and GPU: across a CPU it would be slower. In a virtual machine, "
      "NCCL_TOPO_FILE may tell it the real topology."},
+    {FindingKind::nvlink_unused, "nvlink_unused", Severity::warning, Doubt::rates, FoundBy::results,
+     "Within a host, let each rank see all of its GPUs: with Slurm by --gpu-bind=none, beside --gpus-per-task too; ranks in "
+     "containers need one IPC namespace (--ipc=host). Between hosts, NVLink needs the service nvidia-imex on each of them, and "
+     "an IMEX channel for the job (/dev/nvidia-caps-imex-channels). Unset NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_MNNVL_ENABLE "
+     "and NCCL_CUMEM_ENABLE."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates, FoundBy::results,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note, Doubt::nothing, FoundBy::results,

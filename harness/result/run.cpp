@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "harness/judge/ranks/unused_nvlink.hpp"
 #include "harness/model/exit_status.hpp"
 
 namespace roofmark {
@@ -54,6 +55,7 @@ Conclusions conclude(Run& run) {
     }
   }
   add(made.analysis.findings);
+  add(find_unused_nvlink(run.records, run.header.ranks));
   made.transfers = transfers_of(run.records);
   add(made.transfers.findings);
   made.call_lines = call_lines(run.records, run.comparisons);

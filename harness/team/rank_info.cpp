@@ -124,11 +124,13 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
     if (!version.empty()) member.versions.emplace_back(name, version);
   }
   member.numa_node = device.near_node;
-  member.nvlink_domain = gpu.nvlink_domain;
-  member.nvlink_peers = gpu.nvlink_peers;
-  member.nvlinks = gpu.nvlink_links.value_or(0);
-  member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
-  member.nvlink_source = gpu.nvlink.source;
+  if (gpu.mig_uuid.empty()) {  // a MIG instance has no access to other GPUs, whose NVLinks are up all the same
+    member.nvlink_domain = gpu.nvlink_domain;
+    member.nvlink_peers = gpu.nvlink_peers;
+    member.nvlinks = gpu.nvlink_links.value_or(0);
+    member.nvlink_bytes_per_second = gpu.nvlink.bytes_per_second;
+    member.nvlink_source = gpu.nvlink.source;
+  }
   member.pcie_bytes_per_second = gpu.pcie.bytes_per_second;
   member.pcie_source = gpu.pcie.source;
   const LinkRate& nic_way = reaches_host_by_c2c(gpu) ? gpu.c2c : gpu.pcie;

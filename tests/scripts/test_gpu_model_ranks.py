@@ -172,37 +172,6 @@ def test_graphs_and_registered_buffers(tmp_path):
     assert {name.rsplit("/", 1)[1] for name in measured(result)} == {"issue:graph", "buffer:registered", "buffer:symmetric"}
 
 
-def can_rename():
-    return subprocess.run(["unshare", "--uts", "hostname", "other"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_rename(), reason="takes the right to give a process another host name")
-def test_how_ranks_reach_other_hosts_is_a_finding(tmp_path):
-    name = 'hostname "node${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"'
-
-    def findings(transport, **variables):
-        out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
-        done = ranks.run(2, *three_sizes(2, out), wrapper=["unshare", "--uts", "sh", "-c", name, "sh", *with_gpus(2, GPUMODEL_NCCL_TRANSPORT=transport, **variables)])
-        assert done.returncode == 0, done.stderr
-        result = ranks.load(out)
-        assert {member["host"] for member in result["team"]} == {"node0", "node1"}
-        return {finding["kind"]: finding for finding in result["findings"]}, done.stdout, result
-
-    kinds = {"rdma_unused", "sockets", "gpudirect_unused", "no_gpudirect"}
-    found, shown, result = findings("NET/Socket/0")
-    [kind] = kinds & found.keys()  # by the RDMA ports of this machine
-    assert found[kind]["brief"] == "2 of 2 ranks reach other hosts by IP sockets (eth0)" and kind in ("sockets", "rdma_unused")
-    assert re.search(rf"{kind}\s+2 of 2 ranks reach other hosts by IP sockets \(eth0\); rank 0 \(node0\): ", shown)
-    [all_reduce] = [entry for entry in cases(result) if entry["name"] == CASE.format(2)]
-    assert all_reduce["roofmark"]["transports"] == {"NET/Socket (eth0)": [0, 1]}
-    found, *_ = findings("NET/AWS Libfabric/0/GDRDMA")
-    assert not kinds & found.keys()
-    found, *_ = findings("NET/AWS Libfabric/0")
-    assert kinds & found.keys() == {"no_gpudirect"}, "the model's GPUs are below no switch"
-    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="WARN")
-    assert not kinds & found.keys(), "the log is the user's"
-
-
 def test_info_maps_each_rank_to_a_gpu():
     done = ranks.run(2, "info", wrapper=with_gpus(2))
     assert done.returncode == 0, done.stderr

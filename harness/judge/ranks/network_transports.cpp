@@ -13,39 +13,16 @@
 #include <utility>
 
 #include "harness/judge/ranks/places.hpp"
+#include "harness/judge/ranks/transports.hpp"
 
 namespace roofmark {
 
 namespace {
 
-bool is_network(std::string_view transport) { return transport.starts_with("NET/") || transport.starts_with("COLLNET/"); }
-
-/// NCCL's own; a network plugin has a name of its own: "NET/IBext_v8", "NET/AWS Libfabric", "NET/FasTrak".
-bool is_sockets(std::string_view transport) {
-  constexpr std::string_view kSockets = "NET/Socket";
-  if (!transport.starts_with(kSockets)) return false;
-  return transport.size() == kSockets.size() || transport[kSockets.size()] == ' ' || transport[kSockets.size()] == '/';
-}
-
 /// "eth0" of "NET/Socket (eth0)/Shared"; empty where the log has not named it.
 std::string interface_of(std::string_view transport) {
   const std::size_t open = transport.find('('), close = transport.find(')');
   return close == std::string_view::npos ? std::string() : std::string(transport.substr(open + 1, close - open - 1));
-}
-
-/// The ranks of this record that share a communicator with a rank of another host.
-std::set<int> between_hosts(const Record& record, const Places& places) {
-  std::vector<std::vector<int>> groups = record.message ? record.message->groups : std::vector<std::vector<int>>();
-  if (groups.empty()) {
-    std::vector<int>& all = groups.emplace_back();
-    for (int rank = 0; rank < static_cast<int>(places.ranks()); ++rank) all.push_back(rank);
-  }
-  std::set<int> ranks;
-  for (const std::vector<int>& group : groups) {
-    const auto elsewhere = [&](int rank) { return places.host(rank) != places.host(group.front()); };
-    if (std::any_of(group.begin(), group.end(), elsewhere)) ranks.insert(group.begin(), group.end());
-  }
-  return ranks;
 }
 
 /// What each rank reached other hosts by, in all records.
@@ -54,7 +31,7 @@ std::map<int, std::set<std::string>> networks(const std::vector<Record>& records
   if (places.hosts() < 2) return by_rank;
   for (const Record& record : records) {
     if (record.transports.empty()) continue;
-    const std::set<int> crossing = between_hosts(record, places);
+    const std::set<int> crossing = ranks_between_hosts(record, places);
     for (const auto& [transport, ranks] : record.transports) {
       if (!is_network(transport)) continue;
       for (const int rank : ranks) {

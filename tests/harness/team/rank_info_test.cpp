@@ -121,6 +121,9 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_FALSE(started_with({}).nic_way_bytes_per_second) << "of unknown rate, and not PCIe";
   gpu.gpu.c2c = {450e9, "NVLink-C2C"};
   EXPECT_EQ(started_with({}).nic_way_bytes_per_second, 450e9);
+  gpu.gpu.mig_uuid = "MIG-3";
+  EXPECT_FALSE(has_nvlink(started_with({}))) << "it has no access to other GPUs";
+  EXPECT_EQ(started_with({}).nvlink_domain, "");
   gpu.gpu = {};
   EXPECT_FALSE(started_with({}).nvlink_bytes_per_second);
 }

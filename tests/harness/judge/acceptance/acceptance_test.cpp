@@ -438,13 +438,14 @@ TEST(Acceptance, ARuleOfWhatWasMeasuredAloneDoesNotJudgeARunOfAllGpus) {
   EXPECT_EQ(check_of(judge(profile_of(kProduct), {all}, {}), "product").verdict, Verdict::fail);
 }
 
-TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccessOrRdma) {
+TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccessRdmaOrNvlink) {
   const Profile profile = read_profile("h200_sxm");
   for (const FindingKind kind : {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access,
-                                 FindingKind::rdma_unused, FindingKind::gpudirect_unused}) {
+                                 FindingKind::rdma_unused, FindingKind::gpudirect_unused, FindingKind::nvlink_unused}) {
     const std::string rule(type_of(kind).id);
     SCOPED_TRACE(rule);
     Evidence evidence = run("GPU-1", {product(0.9)});
+    evidence.analysis.unseen.erase(kind);
     EXPECT_EQ(check_of(judge(profile, {evidence}, {}), rule).verdict, Verdict::pass);
     evidence.findings = {{kind, "text", ""}};
     const Judgement judgement = judge(profile, {evidence}, {});

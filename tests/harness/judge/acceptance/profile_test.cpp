@@ -233,6 +233,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
                            "peer_access",
                            "rdma_unused",
                            "gpudirect_unused",
+                           "nvlink_unused",
                            "thermal",
                            "application_clocks",
                            "clock",
