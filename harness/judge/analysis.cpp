@@ -11,6 +11,7 @@
 #include "harness/judge/contradictions.hpp"
 #include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/findings_by_rank.hpp"
+#include "harness/judge/link_rates.hpp"
 #include "harness/judge/ranks/communication.hpp"
 #include "harness/judge/ranks/unused_nvlink.hpp"
 #include "harness/judge/slow_clock.hpp"
@@ -324,8 +325,10 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
   find_link_training(records, analysis.roofline, analysis.findings);
+  for (Finding& finding : find_slow_links(analysis.roofline, records)) analysis.findings.push_back(std::move(finding));
   for (Finding& finding : find_changed_bits(records)) analysis.findings.push_back(std::move(finding));
   analysis.unseen = without_evidence(records, power_limits);
+  if (judged_links(analysis.roofline, records).empty()) analysis.unseen.insert(FindingKind::link_rate);
   if (!tells_nvlink(records)) analysis.unseen.insert(FindingKind::nvlink_unused);
   for (const Record& record : records) {
     find_in_record(record, analysis.roofline, timing_overhead_seconds, power_limits, analysis.findings);

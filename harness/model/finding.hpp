@@ -110,6 +110,7 @@ enum class FindingKind {
   gpudirect_unused,
   no_gpudirect,
   nvlink_unused,
+  link_rate,
   gate,
   cache,
   unsettled,
@@ -281,6 +282,11 @@ inline constexpr FindingType kFindingTypes[] = {
      "containers need one IPC namespace (--ipc=host). Between hosts, NVLink needs the service nvidia-imex on each of them, and "
      "an IMEX channel for the job (/dev/nvidia-caps-imex-channels). Unset NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_MNNVL_ENABLE "
      "and NCCL_CUMEM_ENABLE."},
+    {FindingKind::link_rate, "link_rate", Severity::warning, Doubt::rates, FoundBy::results,
+     "The measured roof of this link is too low: shares of it look well. Network: check GPUDirect RDMA, PFC and ECN of RoCE, "
+     "ACS and the IOMMU, and that each GPU has a NIC near it (nvidia-smi topo -m); ib_write_bw shows what the ports carry "
+     "without NCCL. Between GPUs of a host: check ACS, the IOMMU and the log of nvidia-fabricmanager. Unset variables that "
+     "limit NCCL."},
     {FindingKind::gate, "gate", Severity::warning, Doubt::rates, FoundBy::results,
      "The host did not enqueue a batch of launches in time. Check its load and its CPU governor."},
     {FindingKind::cache, "cache", Severity::note, Doubt::nothing, FoundBy::results,

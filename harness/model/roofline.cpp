@@ -182,6 +182,11 @@ Roofline lowest(const std::vector<Roofline>& devices) {
         ceiling.theoretical_clock_hz = other->theoretical_clock_hz;
         ceiling.rated_clock_hz = other->rated_clock_hz;
       }
+      if (!other || !other->healthy_at_least || !ceiling.healthy_at_least) {
+        ceiling.healthy_at_least = std::nullopt;
+      } else {
+        ceiling.healthy_at_least = std::min(*ceiling.healthy_at_least, *other->healthy_at_least);
+      }
       if (!other || !other->datasheet || !ceiling.datasheet) {
         ceiling.datasheet = std::nullopt;
         ceiling.datasheet_source.clear();

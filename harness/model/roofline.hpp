@@ -39,6 +39,8 @@ struct Ceiling {
   std::string theoretical_source;
   /// Where sources differ: the ceiling by the highest of their figures, which no rate up to it exceeds.
   std::optional<double> theoretical_at_most;
+  /// Of a link: what healthy machines reach at least in its probe. Absent where that is not known.
+  std::optional<double> healthy_at_least;
   /// Where `theoretical` follows the SM clock: the highest clock, which it assumes, and the clock the device is rated for.
   std::optional<double> theoretical_clock_hz, rated_clock_hz;
   /// The vendor's datasheet figure (dense).

@@ -28,6 +28,7 @@ void visit_theoretical(Of& ceiling, const Field& field) {
   field("theoretical", ceiling.theoretical);
   field("theoretical_source", ceiling.theoretical_source);
   field("theoretical_at_most", ceiling.theoretical_at_most);
+  field("healthy_at_least", ceiling.healthy_at_least);
   field("theoretical_clock_hz", ceiling.theoretical_clock_hz);
   field("rated_clock_hz", ceiling.rated_clock_hz);
   field("datasheet", ceiling.datasheet);

@@ -136,7 +136,8 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
     for (const Ceiling& own : run.header.theoretical.ceilings()) {
       const Ceiling* recorded = theoretical.find(own.resource);
       if (own.theoretical != (recorded ? recorded->theoretical : std::nullopt) ||
-          own.datasheet != (recorded ? recorded->datasheet : std::nullopt)) {
+          own.datasheet != (recorded ? recorded->datasheet : std::nullopt) ||
+          own.healthy_at_least != (recorded ? recorded->healthy_at_least : std::nullopt)) {
         refuse("the ceiling of " + std::string(own.resource.title));
       }
     }

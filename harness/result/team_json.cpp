@@ -28,6 +28,7 @@ Json to_json(const RankInfo& member) {
   if (!member.near_nics.empty()) json["near_nics"] = member.near_nics;
   if (member.port_faults) json["port_faults"] = to_json(*member.port_faults);
   if (member.network_hung) json["network_hung"] = true;
+  if (member.virtual_machine) json["virtual_machine"] = true;
   put(json, "nccl_ib_hca", member.nccl_ib_hca);
   if (!member.variables.empty()) json["variables"] = member.variables;
   if (member.nvlinks > 0) json["nvlinks"] = member.nvlinks;
@@ -69,6 +70,7 @@ RankInfo rank_info_from_json(const Json& json) {
   member.near_nics = json.value("near_nics", std::vector<std::string>());
   if (json.contains("port_faults")) member.port_faults = port_faults_from_json(json.at("port_faults"));
   member.network_hung = json.value("network_hung", false);
+  member.virtual_machine = json.value("virtual_machine", false);
   get(json, "nccl_ib_hca", member.nccl_ib_hca);
   member.variables = json.value("variables", std::map<std::string, std::string>());
   member.nvlinks = json.value("nvlinks", 0);

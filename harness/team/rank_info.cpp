@@ -16,6 +16,7 @@
 #include "harness/machine/numa.hpp"
 #include "harness/machine/pci.hpp"
 #include "harness/model/units.hpp"
+#include "harness/team/healthy_links.hpp"
 #include "harness/team/variables.hpp"
 
 namespace roofmark {
@@ -54,13 +55,38 @@ bool have_nvlink(const RankInfo& a, const RankInfo& b) {
   return a.host == b.host && (leads(a, b) || leads(b, a));
 }
 
+std::optional<double> lowest_of(std::optional<double> a, std::optional<double> b) {
+  return a && b ? std::optional(std::min(*a, *b)) : std::nullopt;
+}
+
+/// Among which the links of one rank are divided: its NVLinks, where they lead to GPUs and not to switches.
+double neighbours_of(const RankInfo& member, const Resource& resource) {
+  const bool divided = resource == resource::nvlink && !member.nvlink_peers.empty();
+  return divided ? static_cast<double>(member.nvlink_peers.size()) : 1;
+}
+
 struct NetworkRate {
   double bytes_per_second = 0;
   std::string source;
+  std::optional<double> of_used_ports = {};  ///< that NCCL uses for sure; absent where their rate may be another
 };
 
 NetworkRate slower(const std::optional<NetworkRate>& known, const NetworkRate& other) {
-  return known && known->bytes_per_second <= other.bytes_per_second ? *known : other;
+  if (!known) return other;
+  NetworkRate slow = known->bytes_per_second <= other.bytes_per_second ? *known : other;
+  slow.of_used_ports = lowest_of(known->of_used_ports, other.of_used_ports);
+  return slow;
+}
+
+/// One per GPU, the nearest. Without RDMA the rate is that of the CPUs, other RDMA than InfiniBand and RoCE depends on a
+/// plugin, a virtual machine may get less than its port of RoCE states, and between CPUs MPI chooses ports.
+std::optional<double> rate_of_used_ports(const PortChoice& ports, std::size_t gpus, bool virtual_machine) {
+  double least = *ports.counted.front().bytes_per_second;
+  for (const Nic& port : ports.counted) {
+    if (port.kind != "InfiniBand" && (port.kind != "RoCE" || virtual_machine)) return std::nullopt;
+    least = std::min(least, *port.bytes_per_second);
+  }
+  return gpus > 0 ? std::optional(static_cast<double>(std::min(gpus, ports.counted.size())) * least) : std::nullopt;
 }
 
 /// What these ranks of a host have of the network: its ports, or less where their GPUs exchange less with NICs. A GPU counts
@@ -78,14 +104,19 @@ std::optional<NetworkRate> network_rate(const std::vector<const RankInfo*>& rank
   if (first.port_faults && !first.port_faults->empty()) of_ports.source += ", where " + in_words(*first.port_faults);
   std::map<std::string, const RankInfo*> gpus;
   for (const RankInfo* rank : ranks) {
-    if (rank->uuid.empty() || !rank->nic_way_bytes_per_second) return of_ports;
-    gpus.emplace(rank->uuid, rank);
+    if (!rank->uuid.empty()) gpus.emplace(rank->uuid, rank);
   }
+  of_ports.of_used_ports = rate_of_used_ports(ports, gpus.size(), first.virtual_machine);
   double way = 0;
+  for (const RankInfo* rank : ranks) {
+    if (rank->uuid.empty() || !rank->nic_way_bytes_per_second) return of_ports;
+  }
   for (const auto& [uuid, rank] : gpus) way += *rank->nic_way_bytes_per_second;
   if (way >= sum) return of_ports;
-  return NetworkRate{way, fmt::format("{} GPU{} by {}, less than {}", gpus.size(), gpus.size() == 1 ? "" : "s",
-                                      first.nic_way_source, of_ports.source)};
+  return NetworkRate{way,
+                     fmt::format("{} GPU{} by {}, less than {}", gpus.size(), gpus.size() == 1 ? "" : "s", first.nic_way_source,
+                                 of_ports.source),
+                     lowest_of(of_ports.of_used_ports, way)};
 }
 
 }  // namespace
@@ -106,6 +137,7 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   HostNetwork network = describe_network(started_with, root);
   member.nics = std::move(network.nics);
   member.network_hung = network.hung;
+  member.virtual_machine = is_virtual_machine(root);
   if (!network.ports.empty()) member.port_faults = std::move(network.faults);
   member.cores = allowed_cpus();
   member.host_cores = static_cast<int>(online_cpus(root).size());
@@ -214,17 +246,21 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
   Roofline roofline;
   // The slowest rank's, if every rank's is known.
   const auto add = [&](const Resource& resource, const std::vector<int>& ranks, std::optional<double> RankInfo::*figure,
-                       std::string RankInfo::*source) {
+                       std::string RankInfo::*source, double healthy_share) {
     const RankInfo* slowest = nullptr;
+    double to_neighbour = 0;
     for (const int rank : ranks) {
       const RankInfo& member = member_of(members, rank);
       if (!(member.*figure)) return;
+      const double own = *(member.*figure) / neighbours_of(member, resource);
       if (!slowest || *(member.*figure) < *(slowest->*figure)) slowest = &member;
+      to_neighbour = to_neighbour > 0 ? std::min(to_neighbour, own) : own;
     }
     if (!slowest) return;
     Ceiling& ceiling = roofline.at(resource);
     ceiling.theoretical = slowest->*figure;
     ceiling.theoretical_source = slowest->*source + ", " + describe(*slowest);
+    ceiling.healthy_at_least = healthy_share * to_neighbour;
   };
   if (!share_gpu(members)) {
     std::vector<int> all, by_nvlink;
@@ -234,8 +270,11 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
       if (group.size() > 1) by_nvlink.insert(by_nvlink.end(), group.begin(), group.end());
     }
     const bool is_all_nvlink = nvlink.connects(all);
-    add(resource::nvlink, is_all_nvlink ? all : by_nvlink, &RankInfo::nvlink_bytes_per_second, &RankInfo::nvlink_source);
-    if (!is_all_nvlink) add(resource::pcie, all, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source);
+    add(resource::nvlink, is_all_nvlink ? all : by_nvlink, &RankInfo::nvlink_bytes_per_second, &RankInfo::nvlink_source,
+        kHealthyNvlink);
+    if (!is_all_nvlink) {
+      add(resource::pcie, all, &RankInfo::pcie_bytes_per_second, &RankInfo::pcie_source, kHealthyPcie);
+    }
   }
 
   if (ranks_by_domain(members).size() < 2) return roofline;
@@ -252,6 +291,7 @@ Roofline theoretical_links(const std::vector<RankInfo>& members) {
   const auto set = [&](const Resource& resource, const NetworkRate& rate) {
     roofline.at(resource).theoretical = rate.bytes_per_second;
     roofline.at(resource).theoretical_source = rate.source;
+    if (rate.of_used_ports) roofline.at(resource).healthy_at_least = kHealthyNetwork * *rate.of_used_ports;
   };
   set(resource::network, *all);
   if (hosts.size() < members.size()) set(resource::network_of_rank, *one);

@@ -41,8 +41,9 @@ struct RankInfo {
   std::vector<std::string> near_nics;
   /// Of its host's RDMA ports; absent where it has none, or they were not read.
   std::optional<std::vector<PortFault>> port_faults;
-  bool network_hung = false;  ///< the kernel did not answer in time about its host's ports
-  std::string nccl_ib_hca;    ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
+  bool network_hung = false;     ///< the kernel did not answer in time about its host's ports
+  bool virtual_machine = false;  ///< its host is one
+  std::string nccl_ib_hca;       ///< NCCL_IB_HCA of its process, or of NCCL's configuration files
   /// Of its process (communication_variables).
   std::map<std::string, std::string> variables;
   int nvlinks = 0;  ///< of its GPU that are up
@@ -101,7 +102,8 @@ bool share_gpu(const std::vector<RankInfo>& members);
 /// connect all ranks of a domain, as between GPUs that are bridged in pairs; neither where ranks share a GPU; between NVLink
 /// domains or hosts, the sum of the network ports of the slowest host that collectives use (ports_of_collectives), but no more
 /// than its ranks' GPUs exchange with NICs; and that of one rank per host, where a host has several. A rank or port of unknown
-/// rate leaves its ceiling unknown; a GPU's way to the NICs of unknown rate does not bound it.
+/// rate leaves its ceiling unknown; a GPU's way to the NICs of unknown rate does not bound it. With what healthy machines reach
+/// at least (healthy_links.hpp); for the network only of GPUs whose ports are InfiniBand or, not in a virtual machine, RoCE.
 Roofline theoretical_links(const std::vector<RankInfo>& members);
 
 /// Why these ranks cannot measure together, with host and rank: two on one GPU where NCCL refuses that, different versions, or

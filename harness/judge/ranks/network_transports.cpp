@@ -90,7 +90,7 @@ std::vector<Finding> network_transports(const std::vector<Record>& records, cons
         if (const std::string name = interface_of(transport); !name.empty()) interfaces.insert(name);
         continue;
       }
-      direct |= transport.find("/GDRDMA") != std::string::npos;
+      direct |= is_gpudirect(transport);
       others.insert(transport);
     }
     if (sockets) {

@@ -17,6 +17,8 @@ bool is_sockets(std::string_view transport) {
   return transport.size() == kSockets.size() || transport[kSockets.size()] == ' ' || transport[kSockets.size()] == '/';
 }
 
+bool is_gpudirect(std::string_view transport) { return transport.find("/GDRDMA") != std::string_view::npos; }
+
 std::set<int> ranks_between_hosts(const Record& record, const Places& places) {
   std::vector<std::vector<int>> groups = record.message ? record.message->groups : std::vector<std::vector<int>>();
   if (groups.empty()) {

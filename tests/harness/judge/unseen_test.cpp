@@ -22,7 +22,7 @@ TEST(Unseen, AKindIsUnseenWithoutTheReadingsThatShowIt) {
   for (const FindingType& type : kFindingTypes) {
     if (type.is_found_by(kReadings)) all.insert(type.kind);
   }
-  all.insert(FindingKind::nvlink_unused);  // of ranks
+  all.insert({FindingKind::link_rate, FindingKind::nvlink_unused});  // of ranks
   const Record blind = ok_record("any", "in", {{{{resource::host_to_device, 1e9}}}}, 2e-2);
   EXPECT_EQ(unseen_in(blind), all);
   const auto now_seen = [&](const std::function<void(Record&)>& read) {

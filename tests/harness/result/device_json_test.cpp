@@ -27,6 +27,7 @@ TEST(DeviceJson, ACeilingHasTheClocksOfItsProbesAndWhatTheyDoNotExplain) {
   Ceiling& ceiling = roofline.at(resource::bf16_tensor);
   ceiling.theoretical = 1e15;
   ceiling.theoretical_at_most = 2e15;
+  ceiling.healthy_at_least = 1e14;
   ceiling.first = 8e14;
   ceiling.last = 7.2e14;
   EXPECT_EQ(to_json(roofline).at(0).at("unexplained_drift"), to_json(roofline).at(0).at("drift"));
@@ -38,6 +39,7 @@ TEST(DeviceJson, ACeilingHasTheClocksOfItsProbesAndWhatTheyDoNotExplain) {
   EXPECT_NEAR(json.at("drift").get<double>(), -0.1, 1e-12);
   EXPECT_NEAR(json.at("unexplained_drift").get<double>(), 0, 1e-12);
   EXPECT_EQ(roofline_from_json(to_json(roofline)).at(resource::bf16_tensor).theoretical_at_most, 2e15);
+  EXPECT_EQ(roofline_from_json(to_json(roofline)).at(resource::bf16_tensor).healthy_at_least, 1e14);
 }
 
 // What scripts and older result files know by these names.

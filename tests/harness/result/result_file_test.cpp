@@ -260,10 +260,10 @@ TEST_F(ResultFolder, WhatADeviceAloneCannotShowIsUnseen) {
   ResultFile file = read_result(folder_);
   const Evidence evidence = take_evidence(file, 0);
   ASSERT_EQ(evidence.devices.size(), 1U);
-  EXPECT_THAT(
-      evidence.analysis.unseen,
-      testing::IsSupersetOf({FindingKind::fingerprint, FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access,
-                             FindingKind::rdma_unused, FindingKind::gpudirect_unused, FindingKind::nvlink_unused}));
+  EXPECT_THAT(evidence.analysis.unseen,
+              testing::IsSupersetOf({FindingKind::fingerprint, FindingKind::slow_rank, FindingKind::slow_link,
+                                     FindingKind::peer_access, FindingKind::rdma_unused, FindingKind::gpudirect_unused,
+                                     FindingKind::nvlink_unused, FindingKind::link_rate}));
 }
 
 TEST_F(ResultFolder, OfADeviceThatTellsNoThrottleReasonsASlowdownIsUnseen) {

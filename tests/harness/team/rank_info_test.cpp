@@ -159,6 +159,7 @@ TEST(RankInfo, GoesThroughJson) {
   member.nvlink_bytes_per_second = 450e9;
   member.nvlink_source = "NVLink";
   member.nvlink_peers = {"0000:3C:00.0"};
+  member.virtual_machine = true;
   member.host_bytes_per_second = 31.5e9;
   member.nic_way_bytes_per_second = 450e9;
   member.nic_way_source = "NVLink-C2C";
@@ -197,6 +198,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.port_faults->at(0).what, "is down");
   EXPECT_EQ(read.port_faults->at(0).kind, "RoCE");
   EXPECT_EQ(read.port_faults->at(0).bytes_per_second, 25e9);
+  EXPECT_TRUE(read.virtual_machine);
   EXPECT_EQ(read.nvlinks, 18);
   EXPECT_EQ(read.nvlink_bytes_per_second, 450e9);
   EXPECT_EQ(read.pcie_source, "PCIe");

@@ -440,8 +440,9 @@ TEST(Acceptance, ARuleOfWhatWasMeasuredAloneDoesNotJudgeARunOfAllGpus) {
 
 TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccessRdmaOrNvlink) {
   const Profile profile = read_profile("h200_sxm");
-  for (const FindingKind kind : {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access,
-                                 FindingKind::rdma_unused, FindingKind::gpudirect_unused, FindingKind::nvlink_unused}) {
+  for (const FindingKind kind :
+       {FindingKind::slow_rank, FindingKind::slow_link, FindingKind::peer_access, FindingKind::rdma_unused,
+        FindingKind::gpudirect_unused, FindingKind::nvlink_unused, FindingKind::link_rate}) {
     const std::string rule(type_of(kind).id);
     SCOPED_TRACE(rule);
     Evidence evidence = run("GPU-1", {product(0.9)});

@@ -234,6 +234,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
                            "rdma_unused",
                            "gpudirect_unused",
                            "nvlink_unused",
+                           "link_rate",
                            "thermal",
                            "application_clocks",
                            "clock",
