@@ -5,7 +5,7 @@
 import itertools
 
 from . import units
-from .fleet_stragglers import OUTSIDE, SIGMA_OF_MAD, of_scope, rows, says, slower_than_before, stragglers, two_groups
+from .fleet_stragglers import OUTSIDE, SIGMA_OF_MAD, SLOW, of_scope, rows, says, slower_than_before, stragglers, two_groups
 from .program import BAD_INPUT, Problem
 
 # Shares of the theoretical ceiling at the observed clock that every healthy GPU exceeds; a board with a low power limit does not hold the highest.
@@ -90,21 +90,29 @@ def words(kind):
     return kind.replace("_", " ").replace("gpu", "GPU")
 
 
-# Of groups, hosts or GPUs.
-_MEDIANS = """SELECT {0} AS who, what, any_value(case_name) AS said, any_value(family) AS family, any_value(bound_by) AS bound_by, any_value(alone) AS alone, median(seconds) AS seconds
+# Of groups, hosts or GPUs. Of an even number of members the faster of the two in the middle: where half are slow, the members are and not the whole.
+_MEDIANS = """SELECT {0} AS who, what, any_value(case_name) AS said, any_value(family) AS family, any_value(bound_by) AS bound_by, any_value(alone) AS alone,
+              quantile_disc(seconds, 0.5) AS seconds
               FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"""
+
+
+def _slow_hosts_of(connection, grp):
+    """The hosts that, in half and more of the cases in which the group is slow, are nearer to its time than to that of all groups."""
+    return {host for (host,) in connection.execute(f"""
+        WITH groups AS ({_MEDIANS.format("grp")}), centre AS (SELECT what, median(seconds) AS m FROM groups GROUP BY what),
+        slow AS (SELECT what, sqrt(seconds * m) AS between FROM groups JOIN centre USING (what) WHERE who = ? AND seconds > {SLOW} * m)
+        SELECT of.who FROM ({_MEDIANS.format("host")}) AS of JOIN slow USING (what) WHERE of.who IN (SELECT host FROM gpus WHERE grp = ?)
+        GROUP BY of.who HAVING 2 * count(*) FILTER (of.seconds > between) >= count(*)""", [grp, grp]).fetchall()}
 
 
 def _slow(connection, by):
     """Slow groups, hosts and GPUs; what a group or a host explains is not said of its members."""
     several = "who IN (SELECT {0} FROM gpus GROUP BY {0} HAVING count(*) > 1)"
-    hosts_of, made, explained = {}, [], set()
-    for grp, host, gpu in connection.execute("SELECT grp, host, gpu FROM gpus").fetchall():
-        hosts_of.setdefault(("grp", grp), set()).add(host)
-        hosts_of["gpu", gpu] = {host}
+    made, explained = [], set()
+    hosts_of = {gpu: {host} for gpu, host in connection.execute("SELECT gpu, host FROM gpus").fetchall()}
     if by != "host":
         for found in stragglers(connection, _MEDIANS.format("grp"), several.format("grp")):
-            hosts = hosts_of["grp", found["who"]]
+            hosts = _slow_hosts_of(connection, found["who"])
             explained |= hosts
             made.append(("slow_group", f"{by} {found['who']}", hosts, found["times"], says(connection, found, "the median of the groups")))
     for found in stragglers(connection, _MEDIANS.format("host"), several.format("host")):
@@ -112,7 +120,7 @@ def _slow(connection, by):
             explained.add(found["who"])
             made.append(("slow_host", found["who"], {found["who"]}, found["times"], says(connection, found, "the median of the hosts")))
     for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, family, bound_by, alone, seconds FROM newest WHERE status = 'ok'"):
-        hosts = hosts_of["gpu", found["who"]]
+        hosts = hosts_of[found["who"]]
         if not hosts <= explained:
             made.append(("slow_gpu", found["who"], hosts, found["times"], says(connection, found, "the median of the GPUs of its model")))
     for found in slower_than_before(connection):
@@ -120,7 +128,7 @@ def _slow(connection, by):
         versions = connection.execute(f"SELECT {', '.join(f'count(DISTINCT {name})' for name in VERSIONS)} FROM devices WHERE gpu = ?", [gpu]).fetchone()
         changed = " and ".join(name for name, count in zip(VERSIONS, versions) if count > 1)
         text = says(connection, found, "in its earlier runs", "its best level then")
-        made.append(("slower_than_before", gpu, hosts_of["gpu", gpu], found["times"], text + (f"; between its runs, {changed} changed" if changed else "")))
+        made.append(("slower_than_before", gpu, hosts_of[gpu], found["times"], text + (f"; between its runs, {changed} changed" if changed else "")))
     return made
 
 

@@ -147,6 +147,29 @@ def test_a_slow_rack_stands_for_its_hosts(folder, tmp_path):
     assert {host for host, verdict in hosts.items() if verdict == "bad"} == {"c04", "c05"}
 
 
+# Of an even number of members, the mean of the two in the middle would be slow with half of them.
+@pytest.mark.parametrize("per_host, slow_ones", [(2, (6,)), (4, (4, 6)), (2, (2, 6))])
+def test_half_of_a_host_is_named_by_gpu(folder, tmp_path, per_host, slow_ones):
+    results = rack(32, per_host)
+    for gpu in slow_ones:
+        slow(results[gpu], 1.3, ceilings=False)
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path)
+    assert sorted(suspects) == [("slow_gpu", f"GPU-{gpu:04d}") for gpu in slow_ones]
+    assert {host for host, verdict in hosts.items() if verdict == "bad"} == {f"a{gpu // per_host:02d}" for gpu in slow_ones}
+
+
+@pytest.mark.parametrize("hosts_of_rack, slow_ones, who", [(4, (0, 2), "GPU-0000 GPU-0002"), (3, (0, 2), "rack a"), (2, (0, 1), "rack a")])
+def test_the_healthy_hosts_of_a_rack_are_good(folder, tmp_path, hosts_of_rack, slow_ones, who):
+    results = [result for i, name in enumerate("abcdefgh") for result in rack(hosts_of_rack, 1, name, hosts_of_rack * i)]
+    for gpu in slow_ones:
+        slow(results[gpu], 1.3, ceilings=False)
+    put(folder, results)
+    suspects, hosts = judged(folder, tmp_path, "rack")
+    assert " ".join(sorted(name for _, name in suspects)) == who
+    assert {host for host, verdict in hosts.items() if verdict == "bad"} == {f"a{gpu:02d}" for gpu in slow_ones}
+
+
 def test_a_rack_that_is_slow_together_is_found_against_the_ceilings(folder, tmp_path):
     # Nothing to compare with: every GPU is as slow as the others.
     put(folder, [slow(result, 1.4) for result in rack(8)])

@@ -230,6 +230,13 @@ class SlowInCases {
   Ratios<Key> ratios_;
 };
 
+/// Of an even number the faster of the two in the middle: of a host half of whose ranks are slow, the ranks are slow.
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 void find_slow_in_suite(const std::vector<Record>& records, const Places& places, Stragglers& made) {
   std::vector<Finding>& findings = made.findings;
   SlowInCases<int> by_rank;
@@ -247,7 +254,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
       of_nodes[places.host(rank)].push_back(medians[rank]);
     }
     std::map<std::string, double> node_medians;
-    for (auto& [node, values] : of_nodes) node_medians[node] = median(std::move(values));
+    for (auto& [node, values] : of_nodes) node_medians[node] = lower_median(std::move(values));
     made.note_compared(FindingKind::slow_rank, medians.size());
     made.note_compared(FindingKind::slow_host, node_medians.size());
     by_rank.add(medians, record);

@@ -266,6 +266,17 @@ TEST(Stragglers, AHostWhoseRanksAreAllSlowAlone) {
   EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 1 of 1 cases"));
 }
 
+TEST(Stragglers, OfAHostHalfOfWhoseRanksAreSlowTheRanks) {
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < 16; ++rank) hosts.push_back("node" + std::to_string(rank / 2));
+  std::vector<double> medians;
+  for (int rank = 0; rank < 16; ++rank) medians.push_back(rank == 3 ? 1.3 : 1 + 0.001 * rank);
+  const auto found = analyze_communication(std::vector<Record>(20, alone("copy", medians)), members(hosts)).findings;
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].kind, FindingKind::slow_rank);
+  EXPECT_THAT(found[0].ranks, testing::ElementsAre(3));
+}
+
 TEST(Fingerprints, OfARankWithOtherBits) {
   std::vector<Record> records(5, alone("copy", {1, 1, 1}));
   for (int i = 0; i < 5; ++i) records[std::size_t(i)].fingerprint = Fingerprint{"h", "k", true, {}};
