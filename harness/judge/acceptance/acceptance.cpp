@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include "harness/judge/acceptance/reading.hpp"
@@ -327,9 +329,34 @@ class Judge {
     return runs;
   }
 
-  /// Whether a node's verdict may rest on a run: its ranks are all on that node.
   static bool all_on(const Evidence& run, const std::string& node) {
     return std::all_of(run.devices.begin(), run.devices.end(), [&](const DeliveredDevice& one) { return one.node == node; });
+  }
+
+  /// Findings and counters name their ranks, so a node has its own of a run over several nodes too.
+  static bool names_ranks(Quantity quantity) {
+    return quantity == Quantity::finding || quantity == Quantity::counter || quantity == Quantity::state;
+  }
+
+  /// What of a run names the ranks of a node.
+  static Evidence part_of(const Evidence& run, const std::string& node) {
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 0; rank < run.devices.size(); ++rank) {
+      if (run.devices[rank].node == node) ranks.push_back(rank);
+    }
+    Evidence part;
+    part.unseen = run.unseen;
+    part.analysis.unseen = run.analysis.unseen;
+    for (const std::size_t rank : ranks) part.devices.push_back(run.devices[rank]);
+    const auto is_its = [&](const Finding& finding) {
+      return std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) { return is_about(finding, rank); });
+    };
+    std::copy_if(run.findings.begin(), run.findings.end(), std::back_inserter(part.findings), is_its);
+    for (const CounterChange& change : run.counters) {
+      const auto rank = static_cast<std::size_t>(change.rank);
+      if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) part.counters.push_back(change);
+    }
+    return part;
   }
 
   using Parts = std::vector<std::pair<RuleReading, const Evidence*>>;
@@ -364,7 +391,8 @@ class Judge {
     Parts parts;
     for (const Place& place : places) {
       const Evidence& run = *place.evidence;
-      if (rule.per == Subject::node && !all_on(run, node)) continue;
+      const bool spans_nodes = rule.per == Subject::node && !all_on(run, node);
+      if (spans_nodes && !names_ranks(quantity)) continue;
       if (rule.alone && run.together) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
@@ -372,7 +400,8 @@ class Judge {
         unknown = true;
         continue;
       }
-      for (RuleReading& reading : readings(rule, cases, run, index)) {
+      const auto part = spans_nodes ? std::optional(part_of(run, node)) : std::nullopt;
+      for (RuleReading& reading : readings(rule, cases, part ? *part : run, index)) {
         if (rule.quantity == Quantity::differing_bits && reading.record && !compare_bits(reading)) {
           nothing_to_compare = true;
           continue;

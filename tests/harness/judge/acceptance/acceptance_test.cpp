@@ -438,6 +438,38 @@ TEST(Acceptance, ARuleOfWhatWasMeasuredAloneDoesNotJudgeARunOfAllGpus) {
   EXPECT_EQ(check_of(judge(profile_of(kProduct), {all}, {}), "product").verdict, Verdict::fail);
 }
 
+// A rule per node is on what the run over several nodes says of the node's ranks.
+TEST(Acceptance, AFindingOfARunOverSeveralNodesIsThatOfTheNodesOfItsRanks) {
+  const Profile profile = read_profile("h200_sxm");
+  Evidence evidence = run("GPU-0", {product(0.9)});
+  evidence.devices.clear();
+  for (int rank = 0; rank < 6; ++rank) {
+    const std::string digits = std::to_string(rank);
+    evidence.devices.push_back({"GPU-" + digits, "node" + std::to_string(rank / 2), "cuda:" + digits, "NVIDIA H200"});
+  }
+  const auto failed_nodes = [&](const std::string& rule) {
+    std::vector<std::string> nodes;
+    for (const Check& check : judge(profile, {evidence}, {}).checks) {
+      if (check.rule->id != rule) continue;
+      EXPECT_TRUE(check.mandatory) << check.node;
+      if (check.verdict == Verdict::fail) nodes.push_back(check.node);
+    }
+    return nodes;
+  };
+  for (const FindingKind kind : {FindingKind::slow_link, FindingKind::peer_access}) {
+    const std::string rule(type_of(kind).id);
+    EXPECT_THAT(failed_nodes(rule), testing::IsEmpty());
+    evidence.findings = {{kind, "text", "", 1, "", {1, 4}}};
+    EXPECT_THAT(failed_nodes(rule), testing::ElementsAre("node0", "node2"));
+    evidence.findings.clear();
+  }
+  evidence.analysis.unseen = {FindingKind::slow_link};
+  for (const Check& check : judge(profile, {evidence}, {}).checks) {
+    if (check.rule->id != "slow_link") continue;
+    EXPECT_EQ(check.verdict, Verdict::not_measured);
+  }
+}
+
 TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAccessRdmaOrNvlink) {
   const Profile profile = read_profile("h200_sxm");
   for (const FindingKind kind :
