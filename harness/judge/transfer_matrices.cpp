@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,21 +45,25 @@ std::string in_words(const Side& side) {
 }
 std::string in_words(const SidePair& pair) { return fmt::format("{} {}", in_words(pair.first), in_words(pair.second)); }
 
-/// What stood out in one series.
-struct Slow {
-  std::map<Side, Outlier> ends;
-  std::map<SidePair, Outlier> pairs;
-  int sizes = 0;
-};
+/// The kinds of path, each compared by itself. The host is reached in one way.
+using PathClass = std::pair<int, int>;
 
 /// Where something was worst, and in how many series it stood out.
 struct Named {
   Outlier worst;
   std::string how;
   int sizes = 0, series = 0;
+  std::map<PathClass, int> measured, slow;  ///< at how many sizes of all series
 
-  void add(const Outlier& seen, const std::string& in, int of_sizes) {
+  /// A cell has no interval, so one measurement is chance where another could confirm it.
+  bool is_sure() const {
+    return std::any_of(slow.begin(), slow.end(),
+                       [&](const auto& found) { return found.second >= std::min(measured.at(found.first), 2); });
+  }
+
+  void add(const Outlier& seen, const PathClass& kind, const std::string& in, int of_sizes) {
     ++series;
+    slow[kind] += seen.times;
     if (seen.worst.times <= worst.worst.times) return;
     worst = seen;
     how = in;
@@ -71,9 +76,6 @@ struct Named {
                        series > 1 ? fmt::format("; slow in {} series", series) : "");
   }
 };
-
-/// The kinds of path, each compared by itself. The host is reached in one way.
-using PathClass = std::pair<int, int>;
 
 /// GPUs that are wired one to one have pairs of several counts of NVLinks, and each count is a kind of its own. But a GPU all
 /// of whose pairs have fewer links than others' has lost some, and one that has none, where three others or more are linked
@@ -184,8 +186,9 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
       if (times.empty()) continue;
       ++count;
       const std::map<Side, RelativeTime> best = best_pairs(times);
+      for (const auto& [end, time] : best) ++ends[end].measured[kind];
+      for (const auto& [pair, time] : times) ++pairs[pair].measured[kind];
       const std::string where = format_bytes(matrix->bytes);
-      // Cells have no intervals: one size is not enough.
       note_slow_ends(best, false, where, slow_ends);
       note_slow_pairs(times, best, false, where, slow_pairs);
       judged = std::max(judged, best.size());
@@ -193,17 +196,19 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
     const int often = least_slow_sizes(judged, count);
     const std::string how = fmt::format("{}", fmt::join(sizes.front()->how, ", "));
     for (const auto& [end, seen] : slow_ends) {
-      if (seen.is_slow(often)) ends[end].add(seen, how, count);
+      if (seen.is_slow(often)) ends[end].add(seen, kind, how, count);
     }
     for (const auto& [pair, seen] : slow_pairs) {
-      if (seen.is_slow(often)) pairs[pair].add(seen, how, count);
+      if (seen.is_slow(often)) pairs[pair].add(seen, kind, how, count);
     }
   }
 }
 
+/// The worst first.
 template <class Who>
-std::vector<std::pair<Who, Named>> by_size(const std::map<Who, Named>& named) {
-  std::vector<std::pair<Who, Named>> all(named.begin(), named.end());
+std::vector<std::pair<Who, Named>> named_in(const std::map<Who, Named>& named) {
+  std::vector<std::pair<Who, Named>> all;
+  std::copy_if(named.begin(), named.end(), std::back_inserter(all), [](const auto& one) { return one.second.is_sure(); });
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.second.worst.worst.times > b.second.worst.worst.times; });
   return all;
@@ -327,13 +332,13 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   const auto say = [&](std::string text, double times, std::string brief) {
     findings.push_back({FindingKind::slow_link, std::move(text), {}, times, std::move(brief)});
   };
-  for (const auto& [end, named] : by_size(ends)) {
+  for (const auto& [end, named] : named_in(ends)) {
     const Deviation& worst = named.worst.worst;
     say(fmt::format("{}: its best transfer takes {:.2f} times the median of all endpoints{} ({})", in_words(end), worst.times,
                     words(worst), named.place()),
         worst.times, fmt::format("transfers {} ({:.2f} times the median)", in_words(end), worst.times));
   }
-  for (const auto& [pair, named] : by_size(pairs)) {
+  for (const auto& [pair, named] : named_in(pairs)) {
     const Deviation& worst = named.worst.worst;
     say(fmt::format("{}: this transfer takes {:.2f} times the time expected from each end's best transfer ({})", in_words(pair),
                     worst.times, named.place()),

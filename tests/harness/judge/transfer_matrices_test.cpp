@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: one kind of matrix per test.
 #include "harness/judge/transfer_matrices.hpp"
 
 #include <gmock/gmock.h>
@@ -160,6 +161,25 @@ TEST(TransferMatrices, WhatIsSlowInSeveralSeriesIsNamedOnce) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found.front(), AllOf(StartsWith("from GPU 3: its best transfer takes 4.0"), HasSubstr("(one way, threads, "),
                                    HasSubstr("slow in 2 series")));
+}
+
+// A disturbed transfer of many.
+TEST(TransferMatrices, WhatIsSlowInOneOfSeveralSeriesIsNot) {
+  const auto largest = [](int slow_series, int all_series) {
+    std::vector<Record> records;
+    for (int series = 0; series < all_series; ++series) {
+      const bool slow = series < slow_series;
+      for (Record& record : pairs(
+               8, [&](int from, int to) { return slow && from == 3 && to == 5 ? 1.3 : 1; },
+               ("engine_" + std::to_string(series)).c_str())) {
+        if (record.transfer->bytes == static_cast<std::size_t>(kLarge)) records.push_back(std::move(record));
+      }
+    }
+    return texts(transfers_of(records));
+  };
+  EXPECT_THAT(largest(1, 3), IsEmpty());
+  EXPECT_THAT(largest(2, 3), SizeIs(1));
+  EXPECT_THAT(largest(1, 1), SizeIs(1)) << "there is no other to confirm it";
 }
 
 // Two sockets: what is far takes longer, and is no slow link.
