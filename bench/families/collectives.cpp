@@ -25,6 +25,12 @@ std::vector<int> first(const Fabric& fabric, int ranks) {
   return colours;
 }
 
+/// Of every pair in baseline. The two largest depend on the rate of the links, over NVLink no smaller ones.
+std::vector<std::size_t> sizes_of_pairs(bool gpu) {
+  if (gpu) return {8, 64 * kKiB, kMiB, 32 * kMiB, 64 * kMiB};
+  return {8, 64 * kKiB, kMiB, 4 * kMiB};
+}
+
 /// Ranks that form communicators of their own, all at the same time.
 struct Grouping {
   std::string name;
@@ -291,8 +297,7 @@ std::vector<Group> list(const Listing& listing) {
 
   int round = 0;
   for (const std::vector<int>& pairs : rounds_of_pairs(listing.fabric->members)) {
-    for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4)
-                                        : std::vector<std::size_t>{8, 64 * kKiB, kMiB, gpu ? 64 * kMiB : 4 * kMiB}) {
+    for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4) : sizes_of_pairs(gpu)) {
       Point made = point(Collective::ping_pong, DataType::int8, bytes);
       made.colours = pairs;
       made.round = round;

@@ -38,17 +38,21 @@ std::map<Key, RelativeTime> best_pairs(const std::map<std::pair<Key, Key>, Relat
   return best;
 }
 
-/// At how many sizes an end or a pair was slow. `clearly`: at the largest size, where its interval shows that it is not chance.
-struct SlowAtSizes : Outlier {
-  bool clearly = false;
+/// The two largest sizes: only there may a link's rate matter. One alone may have been disturbed all through its measurement,
+/// which its interval does not show.
+inline constexpr int kLargeSizes = 2;
 
-  bool is_slow(int least_sizes) const { return clearly || times >= least_sizes; }
+/// At how many sizes an end or a pair was slow. `clearly`: at how many large ones its interval shows that it is not chance.
+struct SlowAtSizes : Outlier {
+  int clearly = 0;
+
+  bool is_slow(int least_sizes) const { return clearly >= kLargeSizes || times >= least_sizes; }
 };
 
-/// Adds the ends that stand out and whose whole interval is above the median of all. One is clearly slow at the largest size,
-/// the only one at which a link's rate may matter, if its whole interval is above kSlow times those of half of the ends.
+/// Adds the ends that stand out and whose whole interval is above the median of all. One is clearly slow at a large size if
+/// its whole interval is above kSlow times those of half of the ends.
 template <class Key>
-void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool largest, const std::string& where,
+void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool large, const std::string& where,
                     std::map<Key, SlowAtSizes>& slow) {
   std::vector<double> all, highs;
   for (const auto& [end, time] : ends) {
@@ -59,15 +63,15 @@ void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool largest, const
     const auto found = stands_out(time.times, all, kSlow);
     if (!found || !(time.low > median(all))) continue;
     slow[end].add(*found, where);
-    slow[end].clearly = slow[end].clearly || (largest && time.high > time.low && time.low > kSlow * median(highs));
+    slow[end].clearly += large && time.high > time.low && time.low > kSlow * median(highs);
   }
 }
 
 /// Adds the pairs that take more than kSlowPair times the slower of their ends' best pairs, if that ratio stands out among the
-/// pairs. At the largest size, one is clearly slow if its whole interval is above that.
+/// pairs. At a large size, one is clearly slow if its whole interval is above that.
 template <class Key>
 void note_slow_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs, const std::map<Key, RelativeTime>& best,
-                     bool largest, const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
+                     bool large, const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
   std::map<std::pair<Key, Key>, double> excesses;
   for (const auto& [pair, time] : pairs) {
     excesses[pair] = time.times / std::max(best.at(pair.first).times, best.at(pair.second).times);
@@ -80,12 +84,12 @@ void note_slow_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs, c
     const auto deviation = stands_out(excess, all, 1);
     if (!deviation || !(sure > 1)) continue;
     slow[pair].add({excess, deviation->mads}, where);
-    slow[pair].clearly = slow[pair].clearly || (largest && pairs.at(pair).high > pairs.at(pair).low && sure > kSlowPair);
+    slow[pair].clearly += large && pairs.at(pair).high > pairs.at(pair).low && sure > kSlowPair;
   }
 }
 
-/// The number of sizes at which a subject must be slow to be named; `judged`: number of compared ends. A single slow size may
-/// be noise. A third of the sizes, at least two if there are two; half of them with few ends.
+/// The number of sizes at which a subject must be slow to be named: a third of them, at least two if there are two; half of
+/// them with few ends. `judged`: number of compared ends.
 inline int least_slow_sizes(std::size_t judged, int sizes) {
   constexpr int kSlowSizes = 2;
   return judged < kMany ? (sizes + 1) / 2 : std::min(sizes, std::max(kSlowSizes, (sizes + 2) / 3));

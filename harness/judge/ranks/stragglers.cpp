@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -110,15 +111,15 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     }
     if (pairs.empty()) continue;
     ++sizes;
-    const bool largest = bytes == times.rbegin()->first;
+    const bool large = std::distance(times.find(bytes), times.end()) <= kLargeSizes;
     const std::map<int, RelativeTime> rank_scores = best_pairs(pairs);
     made.note_compared(FindingKind::slow_rank, rank_scores.size());
     made.note_compared(FindingKind::slow_host, node_scores.size());
     made.note_compared(FindingKind::slow_link, pairs.size());
     const std::string where = format_bytes(static_cast<double>(bytes));
-    note_slow_ends(rank_scores, largest, where, ranks);
-    note_slow_ends(node_scores, largest, where, nodes);
-    note_slow_pairs(pairs, rank_scores, largest, where, links);
+    note_slow_ends(rank_scores, large, where, ranks);
+    note_slow_ends(node_scores, large, where, nodes);
+    note_slow_pairs(pairs, rank_scores, large, where, links);
     judged = std::max(judged, rank_scores.size());
     rank_ratios.add(times_of(rank_scores));
     if (!linked) node_ratios.add(times_of(node_scores));
@@ -126,11 +127,13 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
   // Two ranks have one pair, which tells nothing of either.
   if (judged > 2)
     add_slowest(rank_ratios, node_ratios, places, fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
-  const int often = least_slow_sizes(judged, sizes);
+  // A single slow size may be chance, and of many pairs some are slow at two by chance.
+  const int often = std::max(least_slow_sizes(judged, sizes), std::min(sizes, 2));
+  const int often_of_pair = std::max(often, (sizes + 1) / 2);
   const auto seldom = [&](const auto& seen) { return !seen.second.is_slow(often); };
   std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
   std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
-  std::erase_if(links, seldom);
+  std::erase_if(links, [&](const auto& link) { return !link.second.is_slow(often_of_pair); });
   const auto of_sizes = [&](const Outlier& seen) {
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };

@@ -34,12 +34,12 @@ struct Slowest {
 /// not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose ratio to it exceeds
 /// the other pairs' by 5 deviations (else every pair across two sockets would be one).
 ///
-/// With two ranks, neither can be called slow. A single slow size may be chance: it takes a third of the sizes, two at least.
-/// With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair always agree exactly): the
-/// threshold is then 25 % at half of the sizes. The largest size alone suffices where the interval shows that it is
-/// no chance: a link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency. The interval of
-/// a slow rank then lies more than 10 % above those of half of the ranks, that of a slow link above 1.2 times. If half of the
-/// ranks or more are slow, none is.
+/// With two ranks, neither can be called slow. A single slow size may be chance: it takes a third of the sizes, of a link half
+/// of them, two at least. With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair
+/// always agree exactly): the threshold is then 25 % at half of the sizes. The two largest sizes suffice where the intervals
+/// show that it is no chance: a link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency.
+/// The interval of a slow rank then lies more than 10 % above those of half of the ranks, that of a slow link above 1.2 times.
+/// If half of the ranks or more are slow, none is.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds

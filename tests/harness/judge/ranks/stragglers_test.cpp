@@ -84,6 +84,27 @@ TEST(Stragglers, ALinkThatItsRanksDoNotExplain) {
   EXPECT_THAT(found.findings[0].text, HasSubstr("rank 1 (a) and rank 6 (a): this pair takes 2.4"));
 }
 
+// What disturbs a record to its end is not in its interval.
+TEST(Stragglers, ALinkThatIsSlowAtOneSizeAloneIsNot) {
+  const auto found = [](const std::set<std::size_t>& slow_sizes) {
+    auto records = ping_pong(8, {8, 65536, 1'000'000, 32'000'000, 64'000'000}, [&](int a, int b, std::size_t bytes) {
+      return (1e-5 + double(bytes) / 400e9) * noise(a, b) * (a == 1 && b == 6 && slow_sizes.contains(bytes) ? 1.5 : 1);
+    });
+    for (Record& record : records) {
+      for (auto& rank : record.measurement->ranks) {
+        if (!rank) continue;
+        rank->interval_low = rank->median * 0.99;
+        rank->interval_high = rank->median * 1.01;
+      }
+    }
+    return analyze_communication(records, members(std::vector<std::string>(8, "a"))).findings;
+  };
+  EXPECT_THAT(found({64'000'000}), IsEmpty());
+  EXPECT_THAT(found({8, 64'000'000}), IsEmpty()) << "of 28 pairs";
+  EXPECT_THAT(found({32'000'000, 64'000'000}), SizeIs(1));
+  EXPECT_THAT(found({8, 65536, 1'000'000}), SizeIs(1));
+}
+
 // Every rank has one near neighbour; most pairs are farther apart, and none of them is slow.
 TEST(Stragglers, NobodyWhereMostPairsAreFartherApart) {
   const auto records =
