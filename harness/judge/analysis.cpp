@@ -137,7 +137,9 @@ std::vector<Finding> decays(const Sustained& rates) {
                                                                          format_share(*rates.explained_by_clock))
                                   : rates.clock == ClockDomain::none ? "no device clock limits it"
                                                                      : fmt::format("the {} was not read at both times", clock);
-    const bool by_clock = rates.explained_by_clock.value_or(0) >= kExplained;
+    // Of a small drop, what the clocks may be off is a large share.
+    const bool per_clock_held = rates.rate_per_clock_ratio && std::abs(*rates.rate_per_clock_ratio - 1) <= kTolerance;
+    const bool by_clock = rates.explained_by_clock.value_or(0) >= kExplained || per_clock_held;
     found.push_back(
         {by_clock ? FindingKind::decay_by_clock : FindingKind::decay,
          fmt::format("{}; {}", fall, explained),

@@ -90,6 +90,10 @@ TEST(Decay, ADecayThatTheClockExplainsPutsNothingInDoubt) {
   EXPECT_THAT(decays(687.0 / 795, 1.004, 0.97), testing::ElementsAre(testing::StartsWith("decay_by_clock: ")));
   EXPECT_EQ(type_of(FindingKind::decay_by_clock).doubt, Doubt::nothing);
   EXPECT_THAT(decays(0.8, std::nullopt, 0.89), testing::ElementsAre(testing::StartsWith("decay: ")));
+  // Two steps of the clock are a third of a drop by 6 %.
+  EXPECT_THAT(decays(0.94, 0.98, 0.67), testing::ElementsAre(testing::StartsWith("decay_by_clock: ")));
+  EXPECT_THAT(decays(0.94, 0.94, 0),
+              testing::ElementsAre(testing::StartsWith("decay: "), testing::StartsWith("rate_per_clock: ")));
   EXPECT_EQ(type_of(FindingKind::decay).doubt, Doubt::rates);
 }
 
