@@ -9,6 +9,7 @@ SLOW_OF_FEW = 1.25
 MANY = 7
 DEVIATIONS = 5
 SIGMA_OF_MAD = 1.4826
+LEAST_SLOW_CASES = 3  # of any scope: fewer are chance, whatever their share
 SLOW_CASES = 0.05
 BY_CHANCE = 2  # slow cases more, unless all are slow: of a thousand healthy GPUs, some have as many
 # Of few, also in cases that the device limits.
@@ -17,7 +18,6 @@ LEAST_CASES = 10
 # Also, by more than SLOW_OF_FEW, in more than this share of the cases of one family or resource. Times of calls depend on the CPU, and those of links
 # on who else uses them.
 SLOW_CASES_OF_GROUP = 0.5
-LEAST_CASES_OF_GROUP = 3
 NO_GROUP = "cost"
 # Resources that are not the device's own.
 OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
@@ -45,9 +45,9 @@ _MAY_GROUP = f"family <> '{NO_GROUP}' AND (alone OR coalesce(bound_by NOT IN {OU
 
 def enough(scope, slow, cases):
     """Whether so many slow cases of a scope make a straggler: SQL for columns, or the answer for numbers."""
-    return (f"CASE {scope} WHEN 'all' THEN {slow} = {cases} OR {slow} >= {BY_CHANCE} + {SLOW_CASES} * {cases} "
+    return (f"{slow} >= {LEAST_SLOW_CASES} AND CASE {scope} WHEN 'all' THEN {slow} >= {BY_CHANCE} + {SLOW_CASES} * {cases} "
             f"WHEN 'device' THEN {cases} >= {LEAST_CASES} AND {slow} >= {OFTEN_SLOW_CASES} * {cases} "
-            f"ELSE {slow} >= {LEAST_CASES_OF_GROUP} AND {slow} > {SLOW_CASES_OF_GROUP} * {cases} END")
+            f"ELSE {slow} > {SLOW_CASES_OF_GROUP} * {cases} END")
 
 
 def _scoped(table, columns):
@@ -127,7 +127,7 @@ def two_groups(connection, values):
           SELECT what, list(who ORDER BY who) FILTER (fast) AS fast, list(who ORDER BY who) FILTER (NOT fast) AS slow, max(m) / min(m) AS times
           FROM part GROUP BY what HAVING max(m) - min(m) > {DEVIATIONS * SIGMA_OF_MAD} * median(abs(seconds - m))),
         kept AS MATERIALIZED (SELECT fast AS fast_ones, slow AS slow_ones, fast[1] AS one, median(times) AS times FROM split GROUP BY fast, slow
-                              HAVING count(*) >= {LEAST_CASES_OF_GROUP}),
+                              HAVING count(*) >= {LEAST_SLOW_CASES}),
         own AS (SELECT fast_ones, slow_ones, kept.times, family, bound_by, split.what IS NOT NULL AS slow, split.what IS NOT NULL AS stands_out, false AS may_repeat,
                        {_MAY_GROUP} AS may_group, split.what IS NOT NULL AS slow_of_group
                 FROM kept JOIN of ON who = one LEFT JOIN split ON split.what = of.what AND split.fast = fast_ones AND split.slow = slow_ones),

@@ -77,7 +77,7 @@ def test_healthy_fleets_give_no_alarm(count):
     assert len(split) >= fleets and all(len(one["slow_ones"]) == count / 2 for one in split if one["scope"] == "all")
 
 
-@pytest.mark.parametrize("count", [8, 20, 28, 52])
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 20, 28, 52])
 def test_of_few_cases_a_healthy_gpu_of_a_thousand_is_no_straggler_and_a_slow_one_is(count):
     noise, connection, gpus = numpy.random.default_rng(count), duckdb.connect(), 1024
     of = slice(0, count * (len(cases()) // count), len(cases()) // count)  # from all families
@@ -87,7 +87,7 @@ def test_of_few_cases_a_healthy_gpu_of_a_thousand_is_no_straggler_and_a_slow_one
     assert fleet_stragglers.stragglers(connection, "FROM made") == []
     times[7] *= 1.12
     table(connection, [(who, times)], of)
-    assert [one["who"] for one in fleet_stragglers.stragglers(connection, "FROM made")] == ["7"]
+    assert [one["who"] for one in fleet_stragglers.stragglers(connection, "FROM made")] == ["7"] * (count > 2)
 
 
 @pytest.mark.parametrize("runs", [3, 5, 10, 20])

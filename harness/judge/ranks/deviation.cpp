@@ -14,7 +14,7 @@ constexpr double kSlowOfFew = 1.25;
 }  // namespace
 
 std::optional<Deviation> deviates(double value, const std::vector<double>& all, double least_times) {
-  if (all.size() < 3) return std::nullopt;
+  if (all.size() < kLeastCompared) return std::nullopt;
   const double centre = median(all), spread = scaled_median_absolute_deviation(all);
   if (!(centre > 0) || !(value > least_times * centre)) return std::nullopt;
   if (spread == 0) return Deviation{value / centre, {}};

@@ -21,6 +21,9 @@ struct Deviation {
   std::optional<double> mads;  ///< in scaled median absolute deviations; absent where that is 0
 };
 
+/// Fewer values have no median that says which of them is slow.
+inline constexpr std::size_t kLeastCompared = 3;
+
 /// With fewer values, the median absolute deviation is uncertain.
 inline constexpr std::size_t kMany = 7;
 

@@ -19,7 +19,9 @@ namespace roofmark {
 
 namespace {
 
-/// Of all cases, and two cases more, which may be chance; or all of them.
+/// Fewer slow cases are chance, whatever their share.
+constexpr int kLeastSlowCases = 3;
+/// Of all cases, and two cases more, which may be chance.
 constexpr double kSlowCases = 0.05;
 constexpr int kByChance = 2;
 /// Among few, of the cases that the device limits.
@@ -27,14 +29,10 @@ constexpr double kOftenSlowCases = 0.2;
 constexpr int kLeastCases = 10;
 /// In most of a group of cases: those of a family, or those that one resource limits.
 constexpr double kSlowInGroup = 1.25;
-constexpr int kLeastOfGroup = 3;
 
 std::string brief(const std::string& who, const Outlier& seen) {
   return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
 }
-
-/// Fewer have no median that says which of them is slow.
-constexpr std::size_t kLeastCompared = 3;
 
 /// The slowest rank and, where hosts have several ranks, the slowest host.
 void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, const Places& places, const std::string& by,
@@ -188,6 +186,7 @@ class SlowInCases {
  public:
   void add(const std::map<Key, double>& times, const Record& record) {
     ratios_.add(times);
+    if (times.size() >= kLeastCompared) ++compared_;
     ++all_.cases;
     note_slow(times, kSlow, record.name(), all_.slow);
     if (!is_limited_by_device(record)) return;
@@ -205,21 +204,22 @@ class SlowInCases {
 
   const Ratios<Key>& ratios() const { return ratios_; }
 
+  /// Whether someone could have been named.
+  bool compares() const { return compared_ >= kLeastSlowCases; }
+
   /// Who is slow in enough of all, of those that the device limits, or of a group; each by the first that says so.
   std::map<Key, SlowCases> slow() const {
     std::map<Key, SlowCases> found;
     const auto find = [&found](const Group& group, double least_share, const std::string& which, int by_chance = 0) {
       for (const auto& [key, seen] : group.slow) {
-        const double least = by_chance + least_share * group.cases;
-        if (seen.times >= least || seen.times == group.cases) found.try_emplace(key, SlowCases{seen, group.cases, which});
+        if (seen.times < kLeastSlowCases || seen.times < by_chance + least_share * group.cases) continue;
+        found.try_emplace(key, SlowCases{seen, group.cases, which});
       }
     };
     find(all_, kSlowCases, "", kByChance);
     if (of_device_.cases >= kLeastCases) find(of_device_, kOftenSlowCases, " that the device limits");
     constexpr double kMost = 0.5 + 1e-9;
-    for (const auto& [which, group] : groups_) {
-      if (group.cases >= kLeastOfGroup) find(group, kMost, which);
-    }
+    for (const auto& [which, group] : groups_) find(group, kMost, which);
     return found;
   }
 
@@ -231,6 +231,7 @@ class SlowInCases {
   Group all_, of_device_;
   std::map<std::string, Group> groups_;
   Ratios<Key> ratios_;
+  int compared_ = 0;  ///< cases of enough ranks or hosts to tell a slow one
 };
 
 /// Of an even number the faster of the two in the middle: of a host half of whose ranks are slow, the ranks are slow.
@@ -258,11 +259,11 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
     }
     std::map<std::string, double> node_medians;
     for (auto& [node, values] : of_nodes) node_medians[node] = lower_median(std::move(values));
-    made.note_compared(FindingKind::slow_rank, medians.size());
-    made.note_compared(FindingKind::slow_host, node_medians.size());
     by_rank.add(medians, record);
     by_node.add(node_medians, record);
   }
+  if (by_rank.compares()) made.compared.insert(FindingKind::slow_rank);
+  if (by_node.compares()) made.compared.insert(FindingKind::slow_host);
   add_slowest(by_rank.ratios(), by_node.ratios(), places, "each alone", made.slowest);
   std::map<std::string, SlowCases> nodes = by_node.slow();
   std::map<int, SlowCases> ranks = by_rank.slow();
@@ -342,7 +343,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
        {std::pair(FindingKind::slow_rank, "rank"), {FindingKind::slow_host, "host"}, {FindingKind::slow_link, "pair"}}) {
     if (found.compared.contains(kind)) compared.emplace_back(who);
   }
-  if (compared.empty()) return "fewer than three ranks have results to compare, so a slow one cannot be told from a fast one";
+  if (compared.empty()) return "fewer than three ranks, or cases, have results: too few to tell a slow rank from a fast one";
   const std::string_view last = compared.back();
   compared.pop_back();
   return fmt::format("no {}{}{} stands out{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,

@@ -42,11 +42,12 @@ struct Slowest {
 /// If half of the ranks or more are slow, none is.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
-/// each case; a straggler is slow in at least one case of 20. Among fewer than seven it takes 25 % in a case, but who exceeds
-/// the median by 10 % and 5 deviations in a fifth of the cases that the device itself limits, of 10 and more, is a straggler
-/// too. So is, among any number, who exceeds it by 25 % and 5 deviations in most of a group of three cases and more that the
-/// device limits: those of a family, or those that one resource limits. (A link or host may be slower for good reasons while
-/// all measure: GPUs share switches.)
+/// each case; a straggler is slow in at least 5 % of the cases plus two. Among fewer than seven it takes 25 % in a case, but
+/// who exceeds the median by 10 % and 5 deviations in a fifth of the cases that the device itself limits, of 10 and more, is a
+/// straggler too. So is, among any number, who exceeds it by 25 % and 5 deviations in most of a group of cases that the device
+/// limits: those of a family, or those that one resource limits. (A link or host may be slower for good reasons while all
+/// measure: GPUs share switches.) Fewer than three slow cases are never enough. A host's time is the median of its ranks', of
+/// an even number the faster of the two in the middle: of a host half of whose ranks are slow, these are named.
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind

@@ -69,10 +69,13 @@ std::vector<std::string> texts(const std::vector<Finding>& findings, FindingKind
 std::vector<std::string> found_in_team(Run& run, FindingKind kind) { return texts(conclude(run).communication.findings, kind); }
 
 TEST(Merge, TheSlowestDeviceStandsForAllAndIsNamed) {
-  std::vector<MeasuredDevice> all = devices({{copy_record(1.0)}, {copy_record(2.0)}, {copy_record(1.01)}});
+  const auto three = [](double seconds) {
+    return std::vector<Record>{copy_record(seconds), copy_record(seconds, "2"), copy_record(seconds, "3")};
+  };
+  std::vector<MeasuredDevice> all = devices({three(1.0), three(2.0), three(1.01)});
   all[1].run.records[0].measurement->blocks[0].before.temperature_celsius = 90;
   roofmark::Run run = merge(all);
-  ASSERT_EQ(run.records.size(), 1U);
+  ASSERT_EQ(run.records.size(), 3U);
   const Measurement& measured = *run.records[0].measurement;
   EXPECT_EQ(measured.summary.median, 2);
   EXPECT_EQ(measured.samples.at(0).seconds, 2);

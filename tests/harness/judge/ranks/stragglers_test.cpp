@@ -184,7 +184,9 @@ TEST(Stragglers, NobodyForTwoUnluckyCasesOfFew) {
   EXPECT_THAT(findings(2, 20), IsEmpty());
   EXPECT_THAT(findings(3, 20), SizeIs(1));
   EXPECT_THAT(findings(1, 2), IsEmpty());
-  EXPECT_THAT(findings(1, 1), SizeIs(1)) << "all that is known";
+  EXPECT_THAT(findings(3, 3), SizeIs(1));
+  EXPECT_THAT(findings(2, 2), IsEmpty()) << "of a thousand healthy ranks, some have as many";
+  EXPECT_THAT(findings(1, 1), IsEmpty());
 }
 
 /// `count` cases that a resource limits, of ranks of which the last is slower.
@@ -256,6 +258,7 @@ TEST(Stragglers, ARankThatIsSlowInMostOfOneKindOfCases) {
                                        "device limits, each rank alone; the worst takes 3.99 times the median"));
   EXPECT_THAT(all(attention(5, 1.2)), IsEmpty()) << "healthy GPUs of one model differ by some percent where power limits them";
   EXPECT_THAT(all(attention(2, 4)), IsEmpty()) << "too few to be more than bad luck";
+  EXPECT_THAT(all(joined(attention(2, 4), attention(1, 1))), IsEmpty()) << "as few, of a larger family";
   EXPECT_THAT(all(joined(attention(3, 4), attention(2, 1))), SizeIs(1));
   EXPECT_THAT(all(joined(attention(3, 4), attention(3, 1))), IsEmpty()) << "in half of them, not in most";
 }
@@ -280,11 +283,11 @@ TEST(Stragglers, OfFewHostsOneThatIsSlowAgainAndAgain) {
 }
 
 TEST(Stragglers, AHostWhoseRanksAreAllSlowAlone) {
-  const std::vector<Record> records = {alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002})};
+  const std::vector<Record> records(3, alone("copy", {1, 1.01, 1.003, 0.99, 1.4, 1.41, 1, 1.002}));
   const auto found = analyze_communication(records, members({"a", "a", "b", "b", "c", "c", "d", "d"}));
   ASSERT_THAT(found.findings, SizeIs(1));
   EXPECT_EQ(found.findings[0].kind, FindingKind::slow_host);
-  EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 1 of 1 cases"));
+  EXPECT_THAT(found.findings[0].text, HasSubstr("c: slower than the median of the hosts in 3 of 3 cases"));
 }
 
 TEST(Stragglers, OfAHostHalfOfWhoseRanksAreSlowTheRanks) {
@@ -334,13 +337,14 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
 }
 
 TEST(WhoIsSlow, NamesWhatWasCompared) {
-  const std::vector<Record> suite = {alone("copy", {1, 1.01, 0.99, 1})};
+  const std::vector<Record> suite(3, alone("copy", {1, 1.01, 0.99, 1}));
   EXPECT_EQ(slow(suite, {"a", "a", "a", "a"}), "no rank stands out");
   EXPECT_EQ(slow(suite, {"a", "b", "c", "d"}), "no rank or host stands out");
   Record lost = suite.front();
   for (const std::size_t rank : {1, 2}) lost.measurement->ranks[rank].reset();
-  EXPECT_EQ(slow({lost}, {"a", "a", "a", "a"}),
-            "fewer than three ranks have results to compare, so a slow one cannot be told from a fast one");
+  const std::string too_few = "fewer than three ranks, or cases, have results: too few to tell a slow rank from a fast one";
+  EXPECT_EQ(slow({lost, lost, lost}, {"a", "a", "a", "a"}), too_few);
+  EXPECT_EQ(slow({suite.front()}, {"a", "a", "a", "a"}), too_few);
 }
 
 /// The kinds that nobody could be named by are not among them.
@@ -355,7 +359,8 @@ TEST(Communication, SaysWhatWasCompared) {
   EXPECT_EQ(compared(ping_pong(2, {8}, even), {"a", "a"}), of_two);
   Kinds of_ranks = of_two;
   of_ranks.insert(FindingKind::slow_rank);
-  EXPECT_EQ(compared({alone("copy", {1, 1.01, 0.99})}, {"a", "a", "a"}), of_ranks);
+  EXPECT_EQ(compared({3, alone("copy", {1, 1.01, 0.99})}, {"a", "a", "a"}), of_ranks);
+  EXPECT_EQ(compared({2, alone("copy", {1, 1.01, 0.99})}, {"a", "a", "a"}), of_two) << "two slow cases are chance";
   Kinds of_pairs = of_ranks;
   of_pairs.insert(FindingKind::slow_link);
   EXPECT_EQ(compared(ping_pong(4, {8}, even), {"a", "a", "a", "a"}), of_pairs);
