@@ -66,9 +66,11 @@ std::string longer_by(const Evidence& run, double times) {
 /// the time.
 std::string how_long(const Check& check, const Evidence& run) {
   const double distance = std::abs(*check.measured - *check.limit);
-  const double half = check.high ? (*check.high - *check.low) / 2 : *check.measured - *check.low;
+  // The end on the limit's side: an interval need not have the value in its middle, and may have no upper end.
+  const double half =
+      check.high && *check.limit > *check.measured ? *check.high - *check.measured : *check.measured - *check.low;
   if (!(distance > 0)) return "the measured value equals the limit: no measurement is long enough to decide";
-  const double times = std::max(2.0, std::ceil(half * half / (distance * distance)));
+  const double times = std::max(2.0, std::ceil(half * half / (distance * distance) * (1 - 1e-9)));
   return fmt::format("the limit lies within the 95 % interval: measure {:.0f} times as long ({})", times,
                      longer_by(run, times));
 }

@@ -46,7 +46,7 @@ TEST(Acceptance, ALimitWithinTheIntervalIsNoPassAndSaysHowLongToMeasure) {
   EXPECT_EQ(check.verdict, Verdict::inside_interval);
   EXPECT_FALSE(judgement.accepted());
   // The half width is twice the distance: four times the time.
-  EXPECT_THAT(check.explanation, HasSubstr("measure 5 times as long (--max-seconds 1.25)"));
+  EXPECT_THAT(check.explanation, HasSubstr("measure 4 times as long (--max-seconds 1)"));
 }
 
 TEST(Acceptance, AnIntervalOfTheTimeThatReachesZeroHasNoUpperEndAsARate) {
@@ -113,10 +113,64 @@ TEST(Acceptance, HowLongToMeasureIsSaidByTheFlagOfTheRun) {
     evidence.budget_seconds = budget;
     return check_of(judge(profile_of(kProduct), {evidence}, {}), "product").explanation;
   };
-  EXPECT_THAT(advice("quick", 0.333), HasSubstr("(--max-seconds 1.67)")) << "rounded up";
-  EXPECT_THAT(advice("sustained", 300), HasSubstr("(--seconds 1500)"));
+  EXPECT_THAT(advice("quick", 0.333), HasSubstr("(--max-seconds 1.34)")) << "rounded up";
+  EXPECT_THAT(advice("sustained", 300), HasSubstr("(--seconds 1200)"));
   EXPECT_THAT(advice("quick", 1000), HasSubstr("(--max-seconds allows 3600 s, too few)"));
-  EXPECT_THAT(advice("quick", std::nullopt), HasSubstr("(5 times its --max-seconds)"));
+  EXPECT_THAT(advice("quick", std::nullopt), HasSubstr("(4 times its --max-seconds)"));
+}
+
+// The width of the interval falls with the root of the time: 0.04 must become less than 0.01.
+TEST(Acceptance, ADriftWithinTheIntervalSaysHowLongToMeasure) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  Ceiling& ceiling = evidence.analysis.roofline.at(resource::dram);
+  ceiling.first_by = "ceilings/dram_read";
+  ceiling.first = 1e12;
+  ceiling.last = 0.89e12;
+  ceiling.first_half_width = 0.04;
+  const Judgement judgement =
+      judge(profile_of("[rule.drift]\ncases = '^ceilings/'\nquantity = 'drift'\nmost = 0.1\nreason = 'r'\n"), {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "drift").verdict, Verdict::inside_interval);
+  EXPECT_THAT(check_of(judgement, "drift").explanation, HasSubstr("measure 16 times as long"));
+}
+
+// A ceiling is measured first and again last, and the better counts.
+TEST(Acceptance, OfTheTwoPassesOfAProbeTheBetterIsJudged) {
+  const auto verdicts = [](std::vector<Record> records, bool probes) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      records[i].pass = static_cast<int>(i) + 1;
+      if (probes) records[i].sets_ceiling = {resource::bf16_tensor};
+    }
+    std::vector<Verdict> found;
+    for (const Check& check : judge(profile_of(kProduct), {run("GPU-1", records)}, {}).checks) {
+      if (check.rule->id == "product") found.push_back(check.verdict);
+    }
+    return found;
+  };
+  using testing::ElementsAre;
+  const Record inside = product(0.81, 0.03), above = product(0.805), below = product(0.79);
+  EXPECT_THAT(verdicts({inside, above}, true), ElementsAre(Verdict::pass));
+  EXPECT_THAT(verdicts({above, below}, true), ElementsAre(Verdict::pass));
+  EXPECT_THAT(verdicts({below, inside}, true), ElementsAre(Verdict::inside_interval));
+  EXPECT_THAT(verdicts({below, below}, true), ElementsAre(Verdict::fail));
+  EXPECT_THAT(verdicts({above, below}, false), ElementsAre(Verdict::pass, Verdict::fail)) << "a case has one result";
+  Record wrong = above;
+  wrong.status = Status::wrong;
+  wrong.measurement.reset();
+  EXPECT_THAT(verdicts({above, wrong}, true), ElementsAre(Verdict::pass, Verdict::fail));
+}
+
+// The width of the interval falls with the root of the time: 0.04 must become less than 0.01.
+TEST(Acceptance, ADriftWithinTheIntervalSaysHowLongToMeasure) {
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  Ceiling& ceiling = evidence.analysis.roofline.at(resource::dram);
+  ceiling.first_by = "ceilings/dram_read";
+  ceiling.first = 1e12;
+  ceiling.last = 0.89e12;
+  ceiling.first_half_width = 0.04;
+  const Judgement judgement =
+      judge(profile_of("[rule.drift]\ncases = '^ceilings/'\nquantity = 'drift'\nmost = 0.1\nreason = 'r'\n"), {evidence}, {});
+  EXPECT_EQ(check_of(judgement, "drift").verdict, Verdict::inside_interval);
+  EXPECT_THAT(check_of(judgement, "drift").explanation, HasSubstr("measure 16 times as long"));
 }
 
 TEST(Acceptance, AComparisonsLimitWithinTheIntervalSaysHowLongToMeasureToo) {
