@@ -187,6 +187,8 @@ void find_above_empirical(const Record& record, const Roofline& roofline, std::v
   if (!(share > kCeilingTolerance)) return;
   const Resource& bound_by = find_resource(record.placement->bound_by);
   const Ceiling* ceiling = roofline.find(bound_by);
+  const double of_ceiling = ceiling ? ceiling->empirical_half_width().value_or(0) : 0;
+  if (!(std::log(share) > std::hypot(of_ceiling, relative_half_width(record.measurement->summary).value_or(0)))) return;
   if (ceiling && ceiling->by_library() && share <= kLibraryTolerance) return;
   // One pair of ranks has to itself what all ranks share in the probe.
   if (is_lighter(record.work, bound_by)) return;

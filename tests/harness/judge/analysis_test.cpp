@@ -91,6 +91,21 @@ TEST(Analysis, APairMayExceedWhatAllRanksHaveAtOnce) {
   EXPECT_NEAR(*records[1].placement->of_empirical, 4.0 / 3, 1e-9) << "the number stays";
 }
 
+// Of 60 healthy cases at the roof, some are a few percent above it by chance.
+TEST(Analysis, WhatTheIntervalsExplainIsNotAboveTheRoof) {
+  const auto is_above = [](double half_width) {
+    std::vector<Record> records = {probe(1e-3, 1), ok_record("stream", "copy", bytes(1e9), 1e-3 / 1.036)};
+    for (Record& record : records) {
+      Summary& summary = record.measurement->summary;
+      summary.interval_low = summary.median * std::exp(-half_width);
+      summary.interval_high = summary.median * std::exp(half_width);
+    }
+    return has(analyze({}, records, {}).findings, FindingKind::above_empirical);
+  };
+  EXPECT_TRUE(is_above(0.02));
+  EXPECT_FALSE(is_above(0.03));
+}
+
 TEST(Analysis, ARateAboveATheoreticalCeilingIsAFindingAndMakesTheCeilingDoubtful) {
   Roofline theoretical;
   theoretical.at(resource::dram).theoretical = 0.9e12;
