@@ -159,20 +159,6 @@ TEST(Acceptance, OfTheTwoPassesOfAProbeTheBetterIsJudged) {
   EXPECT_THAT(verdicts({above, wrong}, true), ElementsAre(Verdict::pass, Verdict::fail));
 }
 
-// The width of the interval falls with the root of the time: 0.04 must become less than 0.01.
-TEST(Acceptance, ADriftWithinTheIntervalSaysHowLongToMeasure) {
-  Evidence evidence = run("GPU-1", {product(0.9)});
-  Ceiling& ceiling = evidence.analysis.roofline.at(resource::dram);
-  ceiling.first_by = "ceilings/dram_read";
-  ceiling.first = 1e12;
-  ceiling.last = 0.89e12;
-  ceiling.first_half_width = 0.04;
-  const Judgement judgement =
-      judge(profile_of("[rule.drift]\ncases = '^ceilings/'\nquantity = 'drift'\nmost = 0.1\nreason = 'r'\n"), {evidence}, {});
-  EXPECT_EQ(check_of(judgement, "drift").verdict, Verdict::inside_interval);
-  EXPECT_THAT(check_of(judgement, "drift").explanation, HasSubstr("measure 16 times as long"));
-}
-
 TEST(Acceptance, AComparisonsLimitWithinTheIntervalSaysHowLongToMeasureToo) {
   Evidence evidence = run("GPU-1", {product(0.9)});
   evidence.analysis.comparisons = {{{"tuned against default", "algo", {"gemm", "a"}, {"gemm", "b"}}, 1.01, 0.99, 1.03}};
