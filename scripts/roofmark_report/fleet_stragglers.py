@@ -11,7 +11,7 @@ DEVIATIONS = 5
 SIGMA_OF_MAD = 1.4826
 LEAST_SLOW_CASES = 3  # of any scope: fewer are chance, whatever their share
 SLOW_CASES = 0.05
-BY_CHANCE = 2  # slow cases more, unless all are slow: of a thousand healthy GPUs, some have as many
+BY_CHANCE = 2  # slow cases more: of a thousand healthy GPUs, some have as many
 # Of few, also in cases that the device limits.
 OFTEN_SLOW_CASES = 0.2
 LEAST_CASES = 10
@@ -23,6 +23,7 @@ NO_GROUP = "cost"
 OUTSIDE = ("nvlink", "pcie", "interprocess", "network", "network_of_rank", "host_to_device", "device_to_host", "peer_in", "peer_out", "host_dram",
            "host_access", "peer_access", "stream_launch", "graph_launch")
 RUNS_OF_LEVEL = 5  # consecutive ones: their median is a level that a GPU held
+RUNS_BEFORE = 20  # earlier ones that count: of a speed that wanders, the best level of more runs lies ever further away
 UPPER_QUARTILE = 1.1503  # of the absolute values of a standard normal distribution
 FAST_PART = 3  # a faster group of at least 1 / 3 of all takes the median with it
 
@@ -99,10 +100,11 @@ HISTORY = """
 
 
 def slower_than_before(connection, history=HISTORY):
-    """The stragglers by their newest value of each `what`, compared with the lowest median of consecutive earlier ones. The deviation is from the
+    """The stragglers by their newest value of each `what`, compared with the lowest median of consecutive ones of the last earlier. The deviation is from the
     upper quartile of the differences between successive earlier values: one step does not widen it, a GPU that often changes does."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE history AS SELECT *, row_number() OVER (PARTITION BY what ORDER BY started) AS place, "
-                       f"count(*) OVER (PARTITION BY what) AS runs FROM ({history}) QUALIFY runs > 2")
+                       f"count(*) OVER (PARTITION BY what) AS runs FROM (SELECT * FROM ({history}) QUALIFY row_number() OVER "
+                       f"(PARTITION BY what ORDER BY started DESC) <= {RUNS_BEFORE + 1}) QUALIFY runs > 2")
     return stragglers(connection, "SELECT * FROM history WHERE place = runs", centre=f"""
         WITH earlier AS (
           SELECT what, runs, place, median(seconds) OVER (w ROWS BETWEEN {RUNS_OF_LEVEL - 1} PRECEDING AND CURRENT ROW) AS level,

@@ -101,6 +101,18 @@ def test_healthy_histories_give_no_alarm(runs):
         assert len(fleet_stragglers.slower_than_before(connection, last.format(runs - 5))) >= 0.99 * gpus
 
 
+def test_a_speed_that_wanders_is_seldom_slower_than_before():
+    # As with the temperature of a room: all cases of a run by 3 %, each run nine tenths of the one before.
+    noise, connection, gpus, runs = numpy.random.default_rng(60), duckdb.connect(), 40, 60
+    def wandering():
+        walk = [noise.normal()]
+        while len(walk) < runs:
+            walk.append(0.9 * walk[-1] + 0.19**0.5 * noise.normal())
+        return scatter(noise, runs) * numpy.exp(0.03 * numpy.array(walk))[:, None]
+    table(connection, [([f"{gpu}"] * runs, wandering()) for gpu in range(gpus)])
+    assert len(fleet_stragglers.slower_than_before(connection, "FROM made")) <= 0.08 * gpus
+
+
 def history(factors, only=""):
     return [slow(healthy(0, "a00", seed=run, started_utc=f"2026-03-{run + 1:02d}T00:00:00Z"), factor, only, ceilings=False) for run, factor in enumerate(factors)]
 
@@ -108,6 +120,7 @@ def history(factors, only=""):
 @pytest.mark.parametrize("factors, slower", [
     ([1] * 5 + [1.25] * 5, True),  # half of the runs
     ([1] * 5 + [1.25] * 15, True),  # most of them
+    ([1] * 5 + [1.25] * 21, False),  # no longer among the earlier runs that count
     ([1.25] * 5 + [1] * 5 + [1.25] * 5, True),  # it has been faster
     ([1.25] * 5 + [1] * 5, False),  # it became faster
     ([1] * 9 + [1.25, 1], False),  # once
