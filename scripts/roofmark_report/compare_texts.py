@@ -37,7 +37,8 @@ def basis(found):
     def of(count):
         return "" if count == len(judged) else f" in {count} of {len(judged)} cases"
 
-    lines = []
+    lines = [] if found["alternated"] else [
+        "The runs of A and B were not alternated: what changed on the machine between the two sides looks like a difference between them."]
     lone = sum(min(row["runs"]) == 1 for row in judged)
     blocks = sum(row["unit"] == "block" for row in judged)
     several = [row for row in judged if min(row["runs"]) > 1]

@@ -22,7 +22,7 @@ from conftest import ROOT, need
 
 need("jsonschema", "numpy", "scipy")
 import numpy as np  # noqa: E402
-from roofmark_report import compare, program  # noqa: E402
+from roofmark_report import compare, compare_texts, program  # noqa: E402
 from roofmark_report.program import Problem  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "compare")]
@@ -327,6 +327,16 @@ def test_other_settings_are_said(small):
     assert "data: normal in A, normal, zeros in B" in said and "suite: baseline in A, baseline, full in B" in said
     assert "driver: 580.00 in A, 580.00, 590.00 in B" in said and "cuBLASLt: 13.0.0 in A, 13.0.0, 13.1.0 in B" in said
     assert "\x1b" not in "".join(said) and len(said) == 5
+
+
+@pytest.mark.parametrize("order, said", [("AABB", True), ("BBAA", True), ("ABAB", False), ("ABBA", False), ("AB", False), ("AAAB", False)])
+def test_runs_that_were_not_alternated_are_said(small, order, said):
+    sides = {"A": [], "B": []}
+    for day, (side, result) in enumerate(zip(order, noisy(small, len(order)))):
+        sides[side].append(result | {"started_utc": f"2026-03-{day + 1:02d}T00:00:00Z"})
+    found = compare.compare(*sides.values())
+    assert found["alternated"] != said
+    assert any("were not alternated" in line for line in compare_texts.basis(found)) == said
 
 
 def test_another_scope_verdict_and_completeness_are_said(small):
