@@ -24,7 +24,7 @@ KINDS = {
     "slow_group": ("bad", "Its median time exceeds the groups' median."),
     "slow_host": ("bad", "Its median time exceeds the hosts' median."),
     "slow_gpu": ("bad", "It is slower than the GPUs of its model."),
-    "slower_than_before": ("bad", "It is slower than in its own earlier runs: than the lowest median of five consecutive ones."),
+    "slower_than_before": ("bad", "It is slower than in its own earlier runs: than the lowest median of five consecutive ones of the last 20."),
     "two_groups": ("good", "The values fall into two groups, and the slower one is no minority: comparison cannot tell whether it is slow or the others are fast."),
     "not_measured": ("not measured", "The newest run of a suite is incomplete or has another bad verdict, or a case failed: its host is in neither list."),
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
