@@ -133,10 +133,11 @@ int accept(const AcceptOptions& options) {
                     file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", "))));
   }
   fmt::print("\n{}", acceptance_text(judgement, style));
-  if (!options.junit.empty()) write_file(options.junit, to_junit(judgement, profile));
+  if (!options.junit.empty()) write_named_file(options.junit, to_junit(judgement, profile));
   if (!options.json.empty()) {
-    write_file(options.json,
-               to_json(judgement, profile, terms, files, utc_now()).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_named_file(
+        options.json,
+        to_json(judgement, profile, terms, files, utc_now()).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
   return judgement.accepted() ? kOk : kWrong;
 }

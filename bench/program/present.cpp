@@ -27,7 +27,7 @@ bool present(const RunOptions& options, const Run& run, const Conclusions& concl
     if (!file.empty()) text += file.string() + "\n";
   }
   const bool printed = print_out(text);
-  if (!options.out_file.empty()) write_file(options.out_file, in_format(options.out_format));
+  if (!options.out_file.empty()) write_named_file(options.out_file, in_format(options.out_format));
   return printed;
 }
 

@@ -34,13 +34,15 @@ void write_all(int file, std::string_view& text, const std::filesystem::path& pa
 /// A new file beside `path` that can be renamed to it, and its descriptor.
 std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path& path) {
   std::error_code ignored;
-  const auto there = std::filesystem::status(path, ignored);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+  const auto there = std::filesystem::symlink_status(path, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there) && !std::filesystem::is_symlink(there)) {
     throw WriteError(fmt::format("cannot replace {}: it is not a regular file", path.string()));
   }
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", ::getpid());
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A killed process may have left one. With O_EXCL, no link is followed that was put there since.
+  ::unlink(temporary.c_str());
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", temporary.string(), std::strerror(errno)));
   return {temporary, file};
 }
@@ -163,8 +165,7 @@ std::string results_below(const std::filesystem::path& folder) {
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path target = real_path(path);
-  const auto [temporary, file] = create_beside(target);
+  const auto [temporary, file] = create_beside(path);
   try {
     std::string_view left = text;
     write_all(file, left, path);
@@ -175,12 +176,14 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
     throw;
   }
   ::close(file);
-  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
     throw WriteError(fmt::format("cannot replace {}: {}", path.string(), reason));
   }
 }
+
+void write_named_file(const std::filesystem::path& path, const std::string& text) { write_file(real_path(path), text); }
 
 void check_writable(const std::filesystem::path& path) {
   const auto [temporary, file] = create_beside(real_path(path));

@@ -83,10 +83,13 @@ std::string results_below(const std::filesystem::path& folder);
 std::filesystem::path real_path(const std::filesystem::path& path);
 
 /// Writes by a temporary file beside it and rename, so that a file that stood before is whole or replaced, never torn. A link
-/// stays one, even /dev/stdout: what it leads to is replaced.
+/// is replaced, never followed: the folder may be somebody else's.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-/// Throws WriteError where write_file could not even begin: no folder, no permission, or something there that is no file.
+/// The same for a file that the user named. A link stays one, even /dev/stdout: what it leads to is replaced.
+void write_named_file(const std::filesystem::path& path, const std::string& text);
+
+/// Throws WriteError where write_named_file could not even begin: no folder, no permission, or something there that is no file.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace roofmark

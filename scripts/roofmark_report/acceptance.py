@@ -211,6 +211,6 @@ def main(arguments):
         made = page(verdict, digest, name, results, options.title, options.every_check)
         if not options.verdict:
             write(beside, [path.read_text(encoding="utf-8")])
-        write(out, [made])
+        write(out, [made], named=bool(options.out))
     print(f"{'ACCEPTED' if verdict['accepted'] else 'NOT ACCEPTED'}: {out}")
     return 0 if verdict["accepted"] else 1

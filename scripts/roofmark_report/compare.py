@@ -351,5 +351,5 @@ def main(arguments):
     for line in summary(found):
         print(line)
     if options.json:
-        write(options.json, [json.dumps(found, indent=1, allow_nan=False), "\n"])
+        write(options.json, [json.dumps(found, indent=1, allow_nan=False), "\n"], named=True)
     return WORSE_FOUND if fails(found, options.fail_above) else 0

@@ -136,6 +136,6 @@ def main(arguments):
             write(out / name, (f"{printable(host)}\n" for host in hosts))
         write(out / "fleet.html", [fleet_page.page(connection, options.by, options.folder)])
         if options.prometheus:
-            write(options.prometheus, fleet_prometheus.exposition(connection, options.prometheus_cases))
+            write(options.prometheus, fleet_prometheus.exposition(connection, options.prometheus_cases), named=True)
         print(f"page: {out / 'fleet.html'}; lists: {out / 'good.txt'}, {out / 'bad.txt'}")
     return int(stands_out)

@@ -49,15 +49,17 @@ def refuse_to_replace(inputs, output):
         raise Problem(BAD_INPUT, f"{output} would replace a result file (see --help)")
 
 
-def write(path, parts):
-    """Writes texts to a temporary file and renames it: an existing file stays whole or is replaced."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+def write(path, parts, named=False):
+    """Writes texts to a temporary file and renames it: an existing file stays whole or is replaced. A link is followed only if the user
+    named the file: the folder may be somebody else's."""
+    target = Path(os.path.realpath(path) if named else path)
+    if target.exists() and not target.is_file() and not target.is_symlink():
         raise Problem(NOT_WRITTEN, f"cannot write {path}: it is not a regular file")
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
+        temporary.unlink(missing_ok=True)  # a killed process may have left one
         try:
-            with open(temporary, "w", encoding="utf-8", errors="replace") as file:
+            with open(temporary, "x", encoding="utf-8", errors="replace") as file:
                 file.writelines(parts)
             temporary.replace(target)
         except BaseException:

@@ -194,5 +194,5 @@ def main(arguments):
     for file in files:
         output = options.output or str(file.parent / "report.html")
         refuse_to_replace(files, output)
-        write(output, [page(*load(file), "whole" if options.whole_library else "packed")])
+        write(output, [page(*load(file), "whole" if options.whole_library else "packed")], named=bool(options.output))
         print(f"page: {printable(output)}")

@@ -386,6 +386,16 @@ def test_a_host_name_is_one_line(folder):
     assert lines_of(folder / "good.txt") == ["a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}[31m", "a00"]
 
 
+def test_no_list_follows_a_link_in_the_folder(folder, tmp_path):
+    put(folder, rack())
+    secret = tmp_path / "secret"
+    secret.write_text("before")
+    for name in ("good.txt", "bad.txt", "fleet.html"):
+        (folder / name).symlink_to(secret)
+    assert run(folder, "--by", "rack").returncode == 0
+    assert secret.read_text() == "before" and len(lines_of(folder / "good.txt")) == 8
+
+
 def test_bad_input_is_one_line(folder, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -451,12 +451,37 @@ TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);  // no temporary file is left
 }
 
-TEST_F(JournalFile, ALinkStaysALink) {
+TEST_F(JournalFile, ALinkThatTheUserNamedStaysALink) {
   write_file(folder_ / "file.json", "old");
   fs::create_symlink("file.json", folder_ / "link.json");
-  write_file(folder_ / "link.json", "newer");
+  write_named_file(folder_ / "link.json", "newer");
   EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
   EXPECT_EQ(fs::file_size(folder_ / "file.json"), 5U);
+}
+
+TEST_F(JournalFile, AnyOtherLinkIsReplacedAndNotFollowed) {
+  write_file(folder_ / "file.json", "old");
+  for (const char* target : {"file.json", "missing", "."}) {
+    fs::remove(folder_ / "link.json");
+    fs::create_symlink(target, folder_ / "link.json");
+    write_file(folder_ / "link.json", "newer");
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder_ / "link.json"))) << target;
+  }
+  EXPECT_EQ(fs::file_size(folder_ / "file.json"), 3U);
+  EXPECT_FALSE(fs::exists(folder_ / "missing"));
+}
+
+TEST_F(JournalFile, TheTemporaryFileFollowsNoLinkAndReplacesALeftOne) {
+  write_file(folder_ / "file.json", "old");
+  const fs::path temporary = folder_ / ("new.json." + std::to_string(::getpid()) + ".tmp");
+  fs::create_symlink("file.json", temporary);
+  write_file(folder_ / "new.json", "newer");
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder_ / "new.json")));
+  std::ofstream(temporary) << "left behind";
+  write_file(folder_ / "new.json", "new");
+  EXPECT_EQ(fs::file_size(folder_ / "new.json"), 3U);
+  EXPECT_EQ(fs::file_size(folder_ / "file.json"), 3U);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
 }
 
 TEST_F(JournalFile, WhatCannotBeWrittenIsFoundBeforeThereIsAnythingToWrite) {
@@ -473,13 +498,18 @@ TEST_F(JournalFile, WhatCannotBeWrittenIsFoundBeforeThereIsAnythingToWrite) {
 }
 
 TEST(WriteFile, AFullDiskIsSaidAndLosesNothing) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "/dev/full is not to be had";
   const fs::path folder = fs::temp_directory_path() / ("roofmark_full_" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  // The temporary file's name is made to be the device that is always full.
-  fs::create_symlink("/dev/full", folder / ("result.json." + std::to_string(::getpid()) + ".tmp"));
   std::ofstream(folder / "result.json") << "old";
+  // A limit on the size of files is as a full disk.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{2, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
   EXPECT_THROW(write_file(folder / "result.json", "new"), WriteError);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
   std::ifstream file(folder / "result.json");
   std::string content;
   file >> content;
