@@ -14,8 +14,10 @@
 #include "bench/program/commands.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/machine/host.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/present/acceptance.hpp"
 #include "harness/present/cells.hpp"
+#include "harness/present/terminal.hpp"
 #include "harness/result/acceptance_file.hpp"
 #include "harness/result/journal.hpp"
 
@@ -34,6 +36,7 @@ bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
 /// The result files that the arguments name, in the order of their names. Of a folder, those that were merged are left out.
 std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
   std::vector<fs::path> all;
+  std::error_code unknown;
   for (const std::string& argument : arguments) {
     if (!fs::exists(argument)) throw ReadError(fmt::format("no file or folder {}", argument));
     if (!fs::is_directory(argument)) {
@@ -42,6 +45,10 @@ std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
     }
     std::set<fs::path> found;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(argument)) {
+      if (entry.is_symlink() && entry.is_directory(unknown)) {
+        say("roofmark", fmt::format("left out: {} is a link to a folder; results in it count if it is given as well",
+                                    entry.path().string()));
+      }
       if (entry.path().filename() == "result.json") found.insert(entry.path());
     }
     if (found.empty()) throw ReadError(fmt::format("{} holds no result.json", argument));
@@ -129,7 +136,7 @@ int accept(const AcceptOptions& options) {
   };
   say(fmt::format("Profile {}: {}", profile.name, profile.title));
   for (const ResultFile& file : files) {
-    say(fmt::format("{}  {}{}", file.sha256, file.path.string(),
+    say(fmt::format("{}  {}{}", file.sha256, printable(file.path.string()),
                     file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", "))));
   }
   fmt::print("\n{}", acceptance_text(judgement, style));

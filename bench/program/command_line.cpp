@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <limits>
 #include <map>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -311,6 +314,7 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
     return status;
   };
   const std::string see = fmt::format("; see `{}`", help);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches the limit on its size is then as a full disk
   try {
     const int status = command();
     if (print_out("") || status != kOk) return status;
@@ -321,6 +325,10 @@ int guarded_main(const std::function<int()>& command, const std::function<std::s
     return fail(error, kUsage, see);
   } catch (const ReadError& error) {
     return fail(error, kUsage);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(ReadError(fmt::format("cannot read {}: {}", error.path1().string(), error.code().message())), kUsage);
+  } catch (const std::bad_alloc&) {
+    return fail(std::runtime_error("out of memory"), kNotMeasured);
   } catch (const ProfileError& error) {
     return fail(error, kUsage);
   } catch (const std::exception& error) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "bench/program/commands.hpp"
 #include "bench/program/run_folder.hpp"
 #include "bench/program/usage_error.hpp"
 #include "harness/judge/verdict.hpp"
+#include "harness/model/printable.hpp"
 #include "harness/present/summary.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/result_file.hpp"
@@ -22,8 +22,9 @@ namespace fs = std::filesystem;
 
 // The number of records in the result file of a finished run; absent if there is none.
 std::optional<std::size_t> finished_records(const fs::path& path) {
-  std::ifstream file(path);
-  const Json result = Json::parse(file, nullptr, false);
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) return std::nullopt;
+  const Json result = Json::parse(read_regular_file(path, kMostResultBytes), nullptr, false);
   if (!result.is_object() || !result.contains("finished_utc")) return std::nullopt;
   return result.value("benchmarks", Json::array()).size() + result.value("unmeasured", Json::array()).size();
 }
@@ -53,13 +54,14 @@ int recover(const std::string& result_or_folder, const std::string& out) {
   }
   write_with_checksum(result, result_text(run, conclusions));
   const std::size_t lost = without_record(run.header.scope, run.records);
-  fmt::print("{}: {} records{}{}\n", result.string(), run.records.size(),
+  fmt::print("{}: {} records{}{}\n", printable(result.string()), run.records.size(),
              !run.footer             ? ", of a run that was cut off"
              : !run.footer->complete ? ", of a run that ended early"
              : lost > 0              ? fmt::format(", of a finished run; {} of its cases are not in the journal", lost)
                                      : ", complete",
              skipped ? "; " + unreadable(skipped) : "");
-  fmt::print("{}", verdict_text(conclusions.verdict, terminal_style(stdout)));
+  const auto& [trust, headline, advice] = conclusions.verdict;
+  fmt::print("{}", verdict_text({trust, printable(headline), printable(advice)}, terminal_style(stdout)));
   return exit_status(run, conclusions);
 }
 

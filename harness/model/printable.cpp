@@ -43,6 +43,8 @@ bool is_printable(std::string_view sequence) {
 }  // namespace
 
 std::string printable(std::string_view text) {
+  const auto is_plain = [](char byte) { return byte >= 0x20 && byte < 0x7f; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string shown;
   while (!text.empty()) {
     const std::size_t length = length_of(static_cast<unsigned char>(text.front()));

@@ -100,7 +100,12 @@ std::string pairs_text(const std::vector<std::pair<std::string, std::string>>& p
 
 std::string paragraph(const TerminalStyle& style, Paint paint, const std::string& label, const std::string& text) {
   const std::string all = wrapped(label + text, static_cast<std::size_t>(style.columns), 2);
-  return paint(style, all.substr(0, label.size())) + all.substr(label.size()) + "\n";
+  // Wrapping changes blanks alone.
+  const auto is_blank = [](char c) { return c == ' ' || c == '\n'; };
+  auto left = label.size() - static_cast<std::size_t>(std::count_if(label.begin(), label.end(), is_blank));
+  std::size_t end = 0;
+  for (; left > 0 && end < all.size(); ++end) left -= is_blank(all[end]) ? 0 : 1;
+  return paint(style, all.substr(0, end)) + all.substr(end) + "\n";
 }
 
 std::string bold(const TerminalStyle& style, const std::string& text) { return paint(style, "1", text); }

@@ -32,7 +32,7 @@ std::optional<int> known_columns(int file) {
 }
 
 std::string message(const std::string& program, const std::string& text) {
-  const std::string line = program + ": " + printable_lines(text);
+  const std::string line = program + ": " + printable(text);
   const auto columns = known_columns(STDERR_FILENO);
   return (columns ? wrapped(line, static_cast<std::size_t>(std::max(*columns, 20)), 2) : line) + "\n";
 }

@@ -87,16 +87,16 @@ void check_schema_version(const Json& header, const std::filesystem::path& path)
       fmt::format("{} has schema version {}, this roofmark reads version {}", path.string(), version.dump(), kSchemaVersion));
 }
 
-int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw ReadError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use,
+               JsonText::Strings strings) {
+  std::ifstream file = open_regular_file(path, kMostResultBytes);
   int skipped = 0;
   std::string line;
   while (std::getline(file, line)) {
     const bool is_cut_off = file.eof();
     bool is_read = false;
     try {
-      const JsonText text(line);
+      const JsonText text(line, strings);
       is_read = true;
       if (!use(text.root())) ++skipped;
     } catch (const nlohmann::json::exception&) {

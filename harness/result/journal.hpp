@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/machine/regular_file.hpp"
 #include "harness/result/json_text.hpp"
 #include "harness/result/record_json.hpp"
 #include "harness/result/run_json.hpp"
@@ -21,13 +23,9 @@ class WriteError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A file that is not what it should be: missing, cut short, of another version.
-class ReadError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 inline constexpr int kSchemaVersion = 2;
+/// The largest result file and journal that are read.
+inline constexpr std::uintmax_t kMostResultBytes = std::uintmax_t{1} << 30;
 
 /// Throws ReadError for the header, or the whole, of a file of another schema version.
 void check_schema_version(const Json& header, const std::filesystem::path& path);
@@ -65,8 +63,9 @@ class Journal {
 
 /// Hands over each line that is JSON. Gives the number of those that are not, or for which `use` gives false or throws what
 /// readers of Json throw; a last line that was cut off, as a run that is going on or was killed leaves it, is not among them.
-/// Throws ReadError when there is no file.
-int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use);
+/// Throws ReadError as open_regular_file does.
+int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use,
+               JsonText::Strings strings = JsonText::Strings::as_written);
 
 /// "1 line cannot be read", "3 lines cannot be read".
 std::string unreadable(int lines);

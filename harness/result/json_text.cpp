@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "harness/model/printable.hpp"
 
 namespace roofmark {
 
@@ -33,6 +36,8 @@ std::string reason(simdjson::error_code error) {
   }
 }
 
+constexpr double kLargest = 1e90, kSmallest = 1e-90;
+
 /// Throws where an object has two members of one name: which of them counts differs from reader to reader.
 void check_names(const dom::element& element, std::vector<std::string_view>& names) {
   if (element.is_array()) {
@@ -54,21 +59,38 @@ void check_names(const dom::element& element, std::vector<std::string_view>& nam
   }
 }
 
-Json value_of(const dom::element& element) {
+void check_range(const dom::element& element) {
+  if (double number = 0; element.is_double() && element.get(number) == simdjson::SUCCESS) {
+    const double size = std::abs(number);
+    if (size == 0 || (size > kSmallest && size < kLargest)) return;
+    throw std::invalid_argument(fmt::format("the number {} is out of range", number));
+  }
+  if (element.is_array()) {
+    for (const dom::element& each : dom::array(element)) check_range(each);
+  } else if (element.is_object()) {
+    for (const auto& [name, value] : dom::object(element)) check_range(value);
+  }
+}
+
+std::string text_of(std::string_view text, JsonText::Strings strings) {
+  return strings == JsonText::Strings::printable ? printable(text) : std::string(text);
+}
+
+Json value_of(const dom::element& element, JsonText::Strings strings) {
   switch (element.type()) {
     case dom::element_type::OBJECT: {
       const dom::object object = element;
       Json::object_t members;
       members.reserve(object.size());
       // At the end of the vector: an object's own functions look for the name first, which takes long in wide objects.
-      for (const auto& [name, value] : object) members.emplace_back(std::string(name), value_of(value));
+      for (const auto& [name, value] : object) members.emplace_back(text_of(name, strings), value_of(value, strings));
       return members;
     }
     case dom::element_type::ARRAY: {
       const dom::array array = element;
       Json::array_t values;
       values.reserve(array.size());
-      for (const dom::element& value : array) values.push_back(value_of(value));
+      for (const dom::element& value : array) values.push_back(value_of(value, strings));
       return values;
     }
     case dom::element_type::INT64: {
@@ -81,7 +103,7 @@ Json value_of(const dom::element& element) {
     case dom::element_type::DOUBLE:
       return static_cast<double>(element);
     case dom::element_type::STRING:
-      return std::string(static_cast<std::string_view>(element));
+      return text_of(element, strings);
     case dom::element_type::BOOL:
       return static_cast<bool>(element);
     default:
@@ -92,7 +114,7 @@ Json value_of(const dom::element& element) {
 /// The error for a value of the wrong type: "abc" is not a number.
 std::invalid_argument mismatch(const dom::element& element, const char* what) {
   constexpr std::size_t kMost = 40;
-  std::string text = value_of(element).dump(-1, ' ', true);  // escaped, so always one line
+  std::string text = value_of(element, JsonText::Strings::as_written).dump(-1, ' ', true);  // escaped, so always one line
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";
   return std::invalid_argument(fmt::format("{} is not {}", text, what));
 }
@@ -146,12 +168,13 @@ bool same(const dom::element& a, const dom::element& b, std::string_view without
 
 }  // namespace
 
-Json JsonText::View::value() const { return value_of(element_); }
+Json JsonText::View::value() const { return value_of(element_, strings_); }
 
 Json JsonText::View::value_without(std::span<const std::string_view> names) const {
   Json::object_t members;
   for (const auto& [name, value] : object()) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) members.emplace_back(std::string(name), value_of(value));
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    members.emplace_back(text_of(name, strings_), value_of(value, strings_));
   }
   return members;
 }
@@ -183,7 +206,7 @@ std::size_t JsonText::View::get() const {
 }
 template <>
 std::string JsonText::View::get() const {
-  return std::string(read<std::string_view>(element_, "a string"));
+  return text_of(read<std::string_view>(element_, "a string"), strings_);
 }
 
 std::vector<double> JsonText::View::numbers() const {
@@ -213,7 +236,7 @@ std::vector<std::string> JsonText::View::strings() const {
 
 std::map<std::string, double> JsonText::View::numbers_by_name() const {
   std::map<std::string, double> values;
-  for_each([&](std::string_view name, const View& each) { values.emplace(name, each.get<double>()); });
+  for_each([&](std::string_view name, const View& each) { values.emplace(text_of(name, strings_), each.get<double>()); });
   return values;
 }
 
@@ -225,13 +248,13 @@ std::size_t JsonText::View::members() const {
 JsonText::View JsonText::View::at(std::string_view name) const {
   dom::element member;
   if (element_.at_key(name).get(member)) throw std::invalid_argument(fmt::format("it has no member '{}'", name));
-  return View(member);
+  return View(member, strings_);
 }
 
 JsonText::View JsonText::View::at(std::size_t index) const {
   dom::element found;
   if (array().at(index).get(found)) throw std::invalid_argument(fmt::format("it has no element {}", index));
-  return View(found);
+  return View(found, strings_);
 }
 
 bool JsonText::View::contains(std::string_view name) const { return element_.at_key(name).error() == simdjson::SUCCESS; }
@@ -240,12 +263,14 @@ bool JsonText::View::equals(const View& other, std::string_view without) const {
   return same(element_, other.element_, without);
 }
 
+void JsonText::View::check_numbers() const { check_range(element_); }
+
 struct JsonText::Document {
   dom::parser parser;
   dom::element root;
 };
 
-JsonText::JsonText(std::string_view text) : document_(std::make_unique<Document>()) {
+JsonText::JsonText(std::string_view text, Strings strings) : document_(std::make_unique<Document>()), strings_(strings) {
   if (text.starts_with("\xEF\xBB\xBF")) throw std::invalid_argument("it begins with a byte order mark");
   if (const auto error = document_->parser.parse(text.data(), text.size()).get(document_->root)) {
     throw std::invalid_argument(reason(error));
@@ -256,6 +281,6 @@ JsonText::JsonText(std::string_view text) : document_(std::make_unique<Document>
 
 JsonText::~JsonText() = default;
 
-JsonText::View JsonText::root() const { return View(document_->root); }
+JsonText::View JsonText::root() const { return View(document_->root, strings_); }
 
 }  // namespace roofmark

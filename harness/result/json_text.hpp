@@ -22,6 +22,9 @@ namespace roofmark {
 /// levels, an integer beyond 64 bits.
 class JsonText {
  public:
+  /// What a reader gets of a string. printable: by printable(), for a text that is shown.
+  enum class Strings { as_written, printable };
+
   /// A value within the text, which must outlive it. What is not of the kind that is asked for: std::invalid_argument.
   class View {
    public:
@@ -47,32 +50,36 @@ class JsonText {
     template <class T>
     T value(std::string_view name, T otherwise) const {
       simdjson::dom::element member;
-      return object().at_key(name).get(member) ? std::move(otherwise) : View(member).template get<T>();
+      return object().at_key(name).get(member) ? std::move(otherwise) : View(member, strings_).template get<T>();
     }
+    /// Throws where a number other than 0 is outside of 1e-90 to 1e90, within which products and ratios of three do not
+    /// overflow.
+    void check_numbers() const;
     /// How many members an object has; 0 for anything else.
     std::size_t members() const;
     /// Calls use(View) for each element of an array, or use(std::string_view, View) for each member of an object.
     template <class Use>
     void for_each(const Use& use) const {
       if constexpr (std::is_invocable_v<Use, std::string_view, View>) {
-        for (const auto& [name, value] : object()) use(name, View(value));
+        for (const auto& [name, value] : object()) use(name, View(value, strings_));
       } else {
-        for (const simdjson::dom::element& each : array()) use(View(each));
+        for (const simdjson::dom::element& each : array()) use(View(each, strings_));
       }
     }
     /// Whether two values are the same, members of objects in the same order. In the two objects themselves, members named
-    /// `without` do not count.
+    /// `without` do not count. Strings are compared as written.
     bool equals(const View& other, std::string_view without = {}) const;
 
    private:
     friend class JsonText;
-    explicit View(const simdjson::dom::element& element) : element_(element) {}
+    View(const simdjson::dom::element& element, Strings strings) : element_(element), strings_(strings) {}
     simdjson::dom::array array() const;
     simdjson::dom::object object() const;
     simdjson::dom::element element_;
+    Strings strings_;
   };
 
-  explicit JsonText(std::string_view text);
+  explicit JsonText(std::string_view text, Strings strings = Strings::as_written);
   ~JsonText();
 
   View root() const;
@@ -80,6 +87,7 @@ class JsonText {
  private:
   struct Document;
   std::unique_ptr<Document> document_;
+  Strings strings_;
 };
 
 }  // namespace roofmark

@@ -7,12 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
 
-#include "harness/model/printable.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/json_text.hpp"
@@ -26,17 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_text(const fs::path& path) {
-  if (fs::is_directory(path)) throw ReadError(path.string() + " is a folder, not a file");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (fs::is_regular_file(path)) text.reserve(fs::file_size(path));
-  std::array<char, 1 << 16> part;
-  while (file.read(part.data(), part.size()), file.gcount() > 0)
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad()) throw ReadError(fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-  return text;
+constexpr std::uintmax_t kMostSumBytes = 64 << 10;
+
+/// The sum that a file beside the result states. What is none may be a secret that a link leads to: it is not told.
+std::string stated_sum(const fs::path& path, std::size_t length) {
+  const std::string text = read_regular_file(path, kMostSumBytes).substr(0, length);
+  const bool is_sum = text.size() == length && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_sum ? text : "something else";
 }
 
 constexpr std::string_view kRecords[] = {"benchmarks", "unmeasured"};
@@ -144,7 +136,7 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
   };
   bool has_header = false, has_footer = false;
   std::size_t recorded = 0;
-  const int skipped = read_lines(journal, [&](const JsonText::View& line) {
+  const auto hold_line = [&](const JsonText::View& line) {
     if (line.contains("header")) {
       const JsonText::View header = line.at("header");
       check_schema_version(header.value(), journal);
@@ -164,7 +156,8 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
       return line.contains("begun") || line.contains("comparison") || line.contains("seen");
     }
     return true;
-  });
+  };
+  const int skipped = read_lines(journal, hold_line, JsonText::Strings::printable);
   if (!has_header) throw ReadError(journal.string() + " is not a roofmark journal: it has no header");
   if (skipped > 0) {
     throw ReadError(fmt::format("{} is damaged ({}), so {} cannot be held against it; a copy in another folder can be read",
@@ -197,21 +190,22 @@ std::string way_back(const fs::path& path) {
 ResultFile read(const fs::path& path) {
   ResultFile file;
   file.path = path;
-  const std::string text = read_text(path);
+  const std::string text = read_regular_file(path, kMostResultBytes);
   file.sha256 = sha256_of(text);
   const fs::path sum = path.string() + ".sha256";
   if (fs::exists(sum)) {
-    if (const std::string given = read_text(sum).substr(0, file.sha256.size()); given != file.sha256) {
+    if (const std::string given = stated_sum(sum, file.sha256.size()); given != file.sha256) {
       throw ReadError(fmt::format("{} has been changed since it was written: its SHA-256 is {}, {} says {}{}", path.string(),
-                                  file.sha256, sum.filename().string(), printable(given), way_back(path)));
+                                  file.sha256, sum.filename().string(), given, way_back(path)));
     }
   } else {
     file.not_held.push_back(fmt::format("no {} in the same folder", sum.filename().string()));
   }
-  const JsonText parsed(text);
+  const JsonText parsed(text, JsonText::Strings::printable);
   const JsonText::View json = parsed.root();
   if (!json.is_object() || !json.contains("schema_version")) throw ReadError(path.string() + " is not a roofmark result");
   check_schema_version({{"schema_version", json.at("schema_version").value()}}, path);
+  json.check_numbers();
   // Of the file, which its checksum covers, and never of the journal, which has none.
   std::vector<JsonText::View> entries;
   for (const std::string_view key : kRecords) {

@@ -208,7 +208,7 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
     assert_one_line(roofmark("accept", good, "--profile", profile, "--max-age", "7"))
     done = roofmark("accept", good, "--profile", tmp_path)
     assert_one_line(done)
-    assert "is a folder, not a profile" in done.stderr
+    assert "is a folder, not a file" in done.stderr
 
 
 @pytest.mark.parametrize("rules, counter", [

@@ -21,7 +21,6 @@ need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
 from report_pages import figures_of  # noqa: E402
 from roofmark_report import facts, library, plots, report, table, tables  # noqa: E402
 from roofmark_report import result as reader  # noqa: E402
-from roofmark_report.program import write  # noqa: E402
 
 COMMAND = [sys.executable, str(ROOT / "scripts" / "report")]
 
@@ -391,24 +390,3 @@ def test_a_full_disk_leaves_the_file_that_stood_before(small, save):
     done = run(path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18)))
     assert done.returncode == 3 and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
     assert page.read_text() == "before" and {p.name for p in path.parent.iterdir()} == {"result.json", "report.html"}
-
-
-def test_only_a_link_that_the_user_named_stays_a_link(small, save, tmp_path):
-    path, page, real = save(small), tmp_path / "report.html", tmp_path / "real.html"
-    real.write_text("before")
-    page.symlink_to("real.html")
-    assert run(path).returncode == 0
-    assert not page.is_symlink() and real.read_text() == "before", "a link in a folder that is read may lead anywhere"
-    page.unlink()
-    page.symlink_to("real.html")
-    assert run(path, "-o", page).returncode == 0
-    assert page.is_symlink() and "roofmark" in real.read_text(encoding="utf-8")
-
-
-def test_a_temporary_file_follows_no_link(tmp_path):
-    (tmp_path / "secret").write_text("before")
-    temporary = tmp_path / f"page.html.{os.getpid()}.tmp"
-    temporary.symlink_to("secret")
-    write(tmp_path / "page.html", ["page"])
-    assert (tmp_path / "page.html").read_text() == "page" and not (tmp_path / "page.html").is_symlink()
-    assert (tmp_path / "secret").read_text() == "before" and not temporary.exists()

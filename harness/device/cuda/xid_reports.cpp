@@ -22,9 +22,10 @@ constexpr int kMostAtOnce = 1000;  // a driver that never stops reporting must n
 /// The number of the report that a line of the log has about the GPU. With MIG the driver names the instance:
 /// "NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:00): 43, pid=7".
 std::optional<double> number_in_line(const std::string& line, const std::string& gpu) {
-  const std::size_t found = line.find(gpu);
-  if (found == std::string::npos) return std::nullopt;
-  const std::string behind = line.substr(found + gpu.size());
+  // "4,1234,56789,-;NVRM: ...": a text that a process brings into a line, such as its name, stands further behind.
+  const std::size_t message = line.find(';') + 1;
+  if (message == 0 || line.compare(message, gpu.size(), gpu) != 0) return std::nullopt;
+  const std::string behind = line.substr(message + gpu.size());
   const std::size_t end = behind.find("): ");
   if (end == std::string::npos || (end > 0 && behind.front() != ' ')) return std::nullopt;
   return number(behind.substr(end + 3));

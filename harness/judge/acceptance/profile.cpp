@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: what a profile may say, and every way in which it is refused.
 #include "harness/judge/acceptance/profile.hpp"
 
 #include <fmt/format.h>
@@ -9,16 +10,18 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <fstream>
+#include <cstdint>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "harness/device/telemetry.hpp"
 #include "harness/judge/acceptance/shipped_profile.hpp"
 #include "harness/judge/verdict.hpp"
+#include "harness/machine/regular_file.hpp"
 #include "harness/model/counter.hpp"
 #include "harness/model/expression.hpp"
 #include "harness/model/finding.hpp"
@@ -228,6 +231,20 @@ std::string lacks_quantity(const std::string& id, const std::vector<Rule>& inher
                      known.empty() ? "" : fmt::format(" and is not inherited; inherited are {}", fmt::join(known, ", ")));
 }
 
+constexpr std::uintmax_t kMostProfileBytes = 16 << 20;
+
+/// A key is as deep as it has parts, and the parser calls itself once per level.
+void check_keys(std::string_view text, const std::string& name) {
+  constexpr std::ptrdiff_t kMostDots = 1000;  // strings count too: no line of a profile has as many
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length), '.') > kMostDots) {
+      throw ProfileError(fmt::format("{}:{}: a key of too many parts", name, line));
+    }
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+}
+
 class NoProfile : public ProfileError {
  public:
   using ProfileError::ProfileError;
@@ -246,17 +263,22 @@ Profile read(const std::string& name_or_path, const std::set<std::string>& heirs
   for (std::size_t i = 0; i < kShippedProfileCount; ++i) {
     if (kShippedProfiles[i].name == name_or_path) return parse(kShippedProfiles[i].text, name_or_path, heirs);
   }
-  if (std::filesystem::is_directory(name_or_path)) throw ProfileError(name_or_path + " is a folder, not a profile");
-  std::ifstream file(name_or_path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file && text.empty()) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(name_or_path, unknown)) {
     throw NoProfile(fmt::format("no profile '{}': it is neither a TOML file nor one of {}", name_or_path,
                                 fmt::join(shipped_profiles(), ", ")));
+  }
+  std::string text;
+  try {
+    text = read_regular_file(name_or_path, kMostProfileBytes);
+  } catch (const ReadError& error) {
+    throw ProfileError(error.what());
   }
   return parse(text, name_or_path, heirs);
 }
 
 Profile parse(const std::string& text, const std::string& name, std::set<std::string> heirs) {
+  check_keys(text, name);
   toml::table table;
   try {
     table = toml::parse(text);

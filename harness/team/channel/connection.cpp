@@ -39,11 +39,11 @@ void Connection::flush() {
 
 void Connection::read() {
   std::array<char, 4096> buffer{};
-  while (open() && !ended_) {
+  // What is left arrives with the next call, after the lines have been taken: a peer cannot fill the memory.
+  while (open() && !ended_ && in_.size() <= kLongestLine) {
     const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
       in_.append(buffer.data(), static_cast<std::size_t>(got));
-      if (in_.size() > kLongestLine && in_.find('\n') == std::string::npos) ended_ = true;
     } else if (got < 0 && errno == EINTR) {
       continue;
     } else {
@@ -51,6 +51,7 @@ void Connection::read() {
       return;
     }
   }
+  ended_ |= in_.size() > kLongestLine && in_.find('\n') == std::string::npos;
 }
 
 std::optional<std::string> Connection::line() {

@@ -21,6 +21,8 @@ namespace {
 
 /// Largest number of connections at once that have not shown which rank they are; more wait in the kernel's queue.
 constexpr std::size_t kStrangers = 128;
+/// How long one of them may be silent when others may be waiting in the queue; a rank says at once who it is.
+constexpr double kSilentSeconds = 1;
 
 /// Of 128 random bits.
 std::string make_token() {
@@ -50,7 +52,7 @@ class Leader final : public Channel {
   /// A connection that has not shown yet which rank it is.
   struct Stranger {
     Connection connection;
-    Time due;
+    Time due, silent_until;
     int rank = 0;  ///< once it has said so, with the token
   };
 
@@ -143,20 +145,27 @@ class Leader final : public Channel {
     setup_.leave();
   }
 
+  /// When a stranger is dropped.
+  Time end_of(const Stranger& stranger) const {
+    return strangers_.size() >= kStrangers && stranger.rank == 0 ? stranger.silent_until : stranger.due;
+  }
+
   /// Waits, and handles what the peers write.
   void exchange(Time until) {
     std::vector<pollfd> descriptors;
     const bool accepting = strangers_.size() < kStrangers && Clock::now() >= accept_from_;
     descriptors.push_back({accepting ? listener_.get() : -1, POLLIN, 0});
     if (!accepting) until = std::min(until, accept_from_);
-    for (const Stranger& stranger : strangers_) descriptors.push_back(stranger.connection.interest());
-    if (!strangers_.empty()) until = std::min(until, strangers_.front().due);
+    for (const Stranger& stranger : strangers_) {
+      descriptors.push_back(stranger.connection.interest());
+      until = std::min(until, end_of(stranger));
+    }
     for (const Connection& open : connections_) descriptors.push_back(open.interest());
     if (pause(descriptors, until)) answers_due_ = after(setup_.answer_seconds);
 
     auto descriptor = descriptors.begin() + 1;
     for (auto stranger = strangers_.begin(); stranger != strangers_.end(); ++descriptor) {
-      const bool stays = !descriptor->revents ? woken() < stranger->due : listen_to(*stranger);
+      const bool stays = !descriptor->revents ? woken() < end_of(*stranger) : listen_to(*stranger);
       stranger = stays ? std::next(stranger) : strangers_.erase(stranger);
     }
     for (int rank = 0; rank < setup_.size; ++rank, ++descriptor) {
@@ -178,7 +187,7 @@ class Leader final : public Channel {
         if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) accept_from_ = after(1);
         return;
       }
-      strangers_.push_back({Connection(std::move(socket)), after(kConnectSeconds), 0});
+      strangers_.push_back({Connection(std::move(socket)), after(kConnectSeconds), after(kSilentSeconds), 0});
     }
   }
 

@@ -45,5 +45,12 @@ TEST(Cells, ALongWordBreaksBehindASlash) {
   EXPECT_EQ(wrapped("abcdefghij", 4), "abcd\nefgh\nij");
 }
 
+TEST(Cells, AParagraphColoursItsLabelWhateverBlanksAndBreaksItHas) {
+  const TerminalStyle style{.colour = true, .columns = 10};
+  EXPECT_EQ(paragraph(style, bold, "cpu of ", ""), "\033[1mcpu of\033[0m\n");
+  EXPECT_EQ(paragraph(style, bold, "cpu of a", " text"), "\033[1mcpu of a\033[0m\n  text\n");
+  EXPECT_EQ(paragraph(style, bold, "a long label", " b"), "\033[1ma long\n  label\033[0m b\n");
+}
+
 }  // namespace
 }  // namespace roofmark

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/result/json_text.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <array>
@@ -131,6 +132,23 @@ TEST(JsonText, ValuesAreEqualOrNot) {
                             R"({"a": [1, 2, 3.5]})", R"({"b": [1, 2, 3]})", R"({"a": [1, 2, 3], "b": 1})", "{}", "[]"}) {
     EXPECT_FALSE(equal(R"({"a": [1, 2, 3]})", other)) << other;
     EXPECT_FALSE(equal(other, R"({"a": [1, 2, 3]})")) << other;
+  }
+}
+
+TEST(JsonText, StringsAreReadAsWrittenOrPrintable) {
+  const char* const text = R"({"a\u001b": ["x\ny", "\u202e"], "b": "z\u0007"})";
+  EXPECT_EQ(JsonText(text).root().value().dump(), R"({"a\u001b":["x\ny","\u202e"],"b":"z\u0007"})"_json.dump());
+  const JsonText shown(text, JsonText::Strings::printable);
+  EXPECT_EQ(shown.root().value().dump(-1, ' ', true), R"({"a\ufffd":["x\ufffdy","\ufffd"],"b":"z\ufffd"})");
+  EXPECT_EQ(shown.root().at("b").get<std::string>(), "z\xef\xbf\xbd");
+  EXPECT_TRUE(shown.root().equals(JsonText(text).root()));
+}
+
+TEST(JsonText, NumbersThatNoQuantityHasAreRefused) {
+  JsonText(R"({"a": [0, -0.0, 1e-89, -1e89, 18446744073709551615]})").root().check_numbers();
+  for (const char* number : {"1e90", "-1e308", "1e-308", "-5e-324"}) {
+    const JsonText text(fmt::format(R"({{"a": [{{"b": {}}}]}})", number));
+    EXPECT_THROW(text.root().check_numbers(), std::invalid_argument) << number;
   }
 }
 

@@ -764,6 +764,10 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
   EXPECT_EQ(reports.faults()->last, 95);
   EXPECT_EQ(reports.of_applications()->count, 1);
   EXPECT_EQ(reports.of_applications()->last, 43);
+  log("4,8,9,-;NVRM: Xid (PCI:0000:3b:00[7]: segfault at 0\n6,9,10,-;;NVRM: Xid (PCI:0000:3b:00): 79[7]: segfault at 0\n"
+      "6,9,11,-;a ;NVRM: Xid (PCI:0000:3b:00): 79[7]\n");
+  reports.drain();
+  EXPECT_EQ(reports.faults()->count, 3) << "a process has that name";
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {

@@ -2,14 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/acceptance/profile.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 
 namespace roofmark {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
@@ -170,6 +177,37 @@ TEST(Profile, SaysWhereAndWhatIsWrong) {
   std::string other = kHead;
   other.replace(other.find("example = \"NVIDIA H200\""), 23, "example = \"NVIDIA H100\"");
   EXPECT_THAT(refusal(other + "[rule.one]\n" + kGood), HasSubstr("does not match the example"));
+}
+
+TEST(Profile, WhatIsNoTextFileIsRefused) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("roofmark_profile_{}", ::getpid());
+  fs::create_directories(folder);
+  const auto refused = [](const fs::path& path) {
+    try {
+      read_profile(path.string());
+    } catch (const ProfileError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const fs::path pipe = folder / "pipe.toml", large = folder / "large.toml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::ofstream(large) << "#";
+  fs::resize_file(large, std::uintmax_t{1} << 40);
+  EXPECT_EQ(refused(folder), folder.string() + " is a folder, not a file");
+  EXPECT_EQ(refused(pipe), pipe.string() + " is not a regular file");
+  EXPECT_EQ(refused(large), large.string() + " is larger than 16 MiB");
+  fs::remove_all(folder);
+}
+
+TEST(Profile, AKeyOfManyPartsIsRefused) {
+  const auto deep = [](int parts) {
+    std::string key = "a";
+    for (int i = 1; i < parts; ++i) key += ".a";
+    return refusal(kHead + "[" + key + "]\n" + key + " = 1\n");
+  };
+  EXPECT_EQ(deep(100'000), "p.toml:5: a key of too many parts");
+  EXPECT_THAT(deep(1000), HasSubstr("unknown key 'a'"));
 }
 
 TEST(Profile, EveryShippedProfileIsRead) {

@@ -144,6 +144,29 @@ TEST(Joining, StrangersAreSentAway) {
   ::close(silent);
 }
 
+TEST(Joining, ALongLineBehindAShortOneEndsTheConnection) {
+  TeamWatch first(setup_of(0, 2), "");
+  const Address address(first.address());
+  const int stranger = connect_to(address.last);
+  const std::string part(1 << 20, 'x');
+  EXPECT_EQ(::send(stranger, "\n", 1, MSG_NOSIGNAL), 1);
+  // More than the buffers of both sockets hold.
+  ssize_t sent = 0;
+  for (int i = 0; i < 64 && sent >= 0; ++i) sent = ::send(stranger, part.data(), part.size(), MSG_NOSIGNAL);
+  EXPECT_EQ(sent, -1) << "rank 0 takes it all";
+  ::close(stranger);
+  TeamWatch second(setup_of(1, 2), first.address());
+}
+
+TEST(Joining, ManyWhoSayNothingKeepNoRankOut) {
+  TeamWatch first(setup_of(0, 2), "");
+  const Address address(first.address());
+  std::vector<int> silent(300);
+  for (int& socket : silent) socket = connect_to(address.last);
+  TeamWatch second(setup_of(1, 2), first.address());
+  for (const int socket : silent) ::close(socket);
+}
+
 TEST(Joining, LinesMayComeInPieces) {
   auto ended = std::make_shared<std::promise<Standstill>>();
   TeamWatch::Setup setup = setup_of(0, 2);

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The roofmark authors
+# SPDX-License-Identifier: Apache-2.0
+"""Folders and files that somebody else made: links, pipes, sizes, and texts that would control a terminal."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, need
+from make_delivery import clean
+from shipped_profiles import ROOFMARK, assert_one_line, roofmark
+
+need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
+from roofmark_report.program import write  # noqa: E402
+
+needs_roofmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
+
+
+def report(*arguments):
+    command = [sys.executable, str(ROOT / "scripts" / "report"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_only_a_link_that_the_user_named_stays_a_link(small, save, tmp_path):
+    path, page, real = save(small), tmp_path / "report.html", tmp_path / "real.html"
+    real.write_text("before")
+    page.symlink_to("real.html")
+    assert report(path).returncode == 0
+    assert not page.is_symlink() and real.read_text() == "before", "a link in a folder that is read may lead anywhere"
+    page.unlink()
+    page.symlink_to("real.html")
+    assert report(path, "-o", page).returncode == 0
+    assert page.is_symlink() and "roofmark" in real.read_text(encoding="utf-8")
+
+
+def test_a_temporary_file_follows_no_link(tmp_path):
+    (tmp_path / "secret").write_text("before")
+    temporary = tmp_path / f"page.html.{os.getpid()}.tmp"
+    temporary.symlink_to("secret")
+    write(tmp_path / "page.html", ["page"])
+    assert (tmp_path / "page.html").read_text() == "page" and not (tmp_path / "page.html").is_symlink()
+    assert (tmp_path / "secret").read_text() == "before" and not temporary.exists()
+
+
+@needs_roofmark
+def test_what_a_file_says_hides_and_forges_no_line_of_show(h200, save):
+    result = clean(h200)
+    forged = "x\n\x1b[8mgood: all is well\n"
+    for holder, key in ((result["host"], "name"), (result["device"], "name"), (result["benchmarks"][0]["roofmark"], "reason")):
+        holder[key] = forged
+    result["findings"] = [{"kind": "foreign_process", "severity": "warning", "doubts": "time", "text": forged, "advice": forged, "brief": forged}]
+    shown = roofmark("show", save(result))
+    assert "good: all is well" in shown.stdout and "\x1b" not in shown.stdout
+    assert not any(line.lstrip().startswith("good: all") for line in shown.stdout.splitlines())
+
+
+@needs_roofmark
+def test_a_path_and_an_error_forge_no_line(h200, own_profile, tmp_path):
+    folder = tmp_path / "n\x1b[8m\nACCEPTED: all checks pass"
+    folder.mkdir()
+    (folder / "result.json").write_text(json.dumps(clean(h200)))
+    done = roofmark("accept", tmp_path, "--profile", own_profile(0.999))
+    assert done.returncode == 1 and "\x1b" not in done.stdout and not any(line.startswith("ACCEPTED") for line in done.stdout.splitlines())
+    (folder / "result.json").write_text("{")
+    done = roofmark("accept", tmp_path, "--profile", own_profile(0.999))
+    assert_one_line(done)
+    assert "\x1b" not in done.stderr
+
+
+@needs_roofmark
+@pytest.mark.parametrize("name", ["result.json", "result.jsonl", "result.json.sha256"])
+def test_what_is_no_regular_file_is_refused(h200, save, own_profile, tmp_path, name):
+    path = save(clean(h200))
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    for words in (("show", path), ("accept", path, "--profile", own_profile(0.5))):
+        done = roofmark(*words)
+        assert_one_line(done)
+        assert f"{name} is not a regular file" in done.stderr
+    (tmp_path / name).unlink()
+    (tmp_path / name).touch()
+    os.truncate(tmp_path / name, 1 << 42)
+    done = roofmark("show", path)
+    assert_one_line(done)
+    assert f"{name} is larger than" in done.stderr
+
+
+@needs_roofmark
+def test_a_sum_that_is_none_is_not_told(h200, save, tmp_path):
+    path = save(clean(h200))
+    (tmp_path / "result.json.sha256").write_text("root:$6$secret" + "x" * 60)
+    done = roofmark("show", path)
+    assert_one_line(done)
+    assert "secret" not in done.stderr
+
+
+@needs_roofmark
+@pytest.mark.parametrize("number", [1e308, 1e-308])
+def test_a_number_that_no_quantity_has_is_refused(h200, save, number):
+    result = clean(h200)
+    result["benchmarks"][0]["roofmark"]["work"]["phases"][0][0]["amount"] = number
+    done = roofmark("show", save(result))
+    assert_one_line(done)
+    assert "is out of range" in done.stderr
+
+
+@needs_roofmark
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_folder_that_cannot_be_read_is_bad_input(h200, own_profile, tmp_path):
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    profile = own_profile(0.5)
+    for part in (tmp_path, *list(tmp_path.parents)[:3]):
+        part.chmod(0o755)
+    folder.chmod(0)
+    done = roofmark("accept", folder, "--profile", profile, preexec_fn=lambda: os.setuid(65534))
+    assert_one_line(done)
+    assert f"cannot read {folder}: Permission denied" in done.stderr
+
+
+@needs_roofmark
+def test_a_link_to_a_folder_is_named(h200, own_profile, tmp_path):
+    for name in ("delivery", "elsewhere"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps(clean(h200)))
+    (tmp_path / "delivery" / "node2").symlink_to(tmp_path / "elsewhere")
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5))
+    assert done.returncode == 0 and f"left out: {tmp_path}/delivery/node2 is a link to a folder" in done.stderr
+
+
+@needs_roofmark
+def test_a_host_without_a_name_is_judged(h200, save, own_profile):
+    for name in ("", "node "):
+        result = clean(h200)
+        result["host"]["name"] = name
+        result["device"]["details"].pop("uuid", None)
+        assert roofmark("accept", save(result), "--profile", own_profile(0.999)).returncode == 1
