@@ -13,7 +13,7 @@ from pathlib import Path
 from . import check_rows, delivery, evidence, key_figures, library, roofline_plot, telemetry, units
 from . import verdict as verdicts
 from .check_rows import PASSING
-from .program import BAD_INPUT, Parser, Problem, refuse_to_replace, roofmark_program, write
+from .program import BAD_INPUT, Parser, Problem, read_file, refuse_to_replace, roofmark_program, write
 from .report import template
 
 DRAWN = 8  # devices with a roofline and a plot of telemetry of their own
@@ -28,12 +28,14 @@ LEVELS = dict(zip(verdicts.VERDICTS, ("bad", "warn", "warn", "good")))
 def _read(path, use):
     """What `use` makes of the bytes of a file and their SHA-256."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path)
         return use(data, hashlib.sha256(data).hexdigest())
     except OSError as error:
         raise Problem(BAD_INPUT, f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise Problem(BAD_INPUT, f"{path}: {error}") from error
+    except MemoryError as error:
+        raise Problem(BAD_INPUT, f"{path}: too large for the memory") from error
 
 
 def judge(options, path):

@@ -17,7 +17,7 @@ import duckdb
 import orjson
 
 from . import evidence, verdict
-from .program import BAD_INPUT, Problem
+from .program import BAD_INPUT, Problem, read_file
 from .result import LARGEST, SMALLEST, check_sum, observed_clock, without_merged
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
@@ -295,7 +295,7 @@ def verdict_rows(found, file):
 def read(path, run, file):
     """The rows of a file; raises ValueError with one line that says what is wrong."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise ValueError(error.strerror) from error
 
@@ -320,6 +320,8 @@ def _read_some(files, folder, first):
                 rows[table] += lines
         except ValueError as error:
             rows["unread"].append({"file": file, "reason": str(error)})
+        except MemoryError:
+            rows["unread"].append({"file": file, "reason": "too large for the memory"})
     paths = {}
     for table, lines in rows.items():
         if lines:

@@ -100,7 +100,8 @@ def hover(entry):
 
 def axis(title, values=(), **extra):
     """Logarithmic. Ticks at 1, 2 and 5 where the values are few decades apart."""
-    few = values and max(values) / min(values) < 1e4
+    drawn = [value for value in values if value > 0]
+    few = drawn and max(drawn) / min(drawn) < 1e4
     return {"dtick": "D2" if few else 1} | {
         "title": {"text": title, "standoff": 8}, "type": "log", "tickformat": "~s", "gridcolor": "#e4e7eb",
         "linecolor": "#8b949e", "showline": True, "ticks": "outside", "tickcolor": "#8b949e", "zeroline": False, "mirror": True,

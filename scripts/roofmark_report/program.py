@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import shutil
+import stat
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BAD_INPUT = 2  # usage too
 NOT_WRITTEN = 3  # or packages are missing
+LARGEST_RESULT = 1 << 30  # bytes
 # What `roofmark` replaces on a terminal (harness/model/printable.cpp), but for line breaks and tabs.
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
@@ -41,6 +43,19 @@ def printable(text):
 def visible(text):
     """The text for a page: without control characters, and without those that change the direction of writing."""
     return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def read_file(path, most=LARGEST_RESULT):
+    """The bytes of a file that others may have made. Raises ValueError, beside OSError, if it is larger than `most` or no regular file:
+    reading a pipe may never end, reading a device never does."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        there = os.fstat(descriptor)
+        if not stat.S_ISREG(there.st_mode):
+            raise ValueError("not a regular file")
+        if there.st_size > most:
+            raise ValueError(f"larger than {most >> 20} MiB")
+        return file.read(there.st_size)
 
 
 def refuse_to_replace(inputs, output):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jsonschema
 
-from .program import BAD_INPUT, ROOT, Problem
+from .program import BAD_INPUT, ROOT, Problem, read_file
 
 SCHEMA_VERSION = 2
 _WAY_BACK = "; `roofmark recover` rebuilds it from its journal, result.jsonl"
@@ -165,9 +165,13 @@ def _check_records(result):
             raise ValueError(f"holds case {_cut(entry['name'])} twice")
         seen.add(key)
     for entry in result["benchmarks"]:
-        samples = entry["roofmark"]["measurement"]["samples"]
+        measured = entry["roofmark"]["measurement"]
+        samples = measured["samples"]
         if len({len(column) for column in samples.values()}) > 1:
             raise ValueError(f"case {_cut(entry['name'])}: its sample lists differ in length")
+        for one in filter(None, [measured, *measured.get("ranks", [])]):
+            if "interval" in one and (one["interval"][1] <= 0 or one["interval"][1] < one["interval"][0]):
+                raise ValueError(f"case {_cut(entry['name'])}: its interval ends before it begins, or at 0")
 
 
 def observed_clock(measured):
@@ -220,15 +224,20 @@ def check_sum(path, result, digest):
     sums = Path(f"{path}.sha256")
     if "finished_utc" not in result or not sums.is_file():
         return
-    given = (sums.read_text(encoding="utf-8", errors="replace").split() or ["nothing"])[0]
+    try:
+        given = (read_file(sums, 1 << 20).decode("utf-8", "replace").split() or ["nothing"])[0]
+    except ValueError as error:
+        raise ValueError(f"{sums.name}: {error}") from error
     if given != digest:
-        raise ValueError(f"has been changed since it was written: its SHA-256 is {digest}, {sums.name} says {_cut(given, 64)}")
+        # What is no sum may be a secret that a link leads to: it is not told.
+        said = given if given == "nothing" or re.fullmatch("[0-9a-f]{64}", given) else "something else"
+        raise ValueError(f"has been changed since it was written: its SHA-256 is {digest}, {sums.name} says {said}")
 
 
 def load(path):
     """The result in a file, and the SHA-256 of the file."""
     try:
-        data = Path(path).read_bytes()
+        data = read_file(path)
         result, digest = parse(data), hashlib.sha256(data).hexdigest()
         check_sum(path, result, digest)
         return result, digest
@@ -236,6 +245,8 @@ def load(path):
         raise Problem(BAD_INPUT, f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise Problem(BAD_INPUT, f"{path}: {error}") from error
+    except MemoryError as error:
+        raise Problem(BAD_INPUT, f"{path}: too large for the memory") from error
 
 
 def files_of(path):

@@ -4,6 +4,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -18,20 +19,20 @@ from roofmark_report.program import write  # noqa: E402
 needs_roofmark = pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")
 
 
-def report(*arguments):
-    command = [sys.executable, str(ROOT / "scripts" / "report"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def script(name, *arguments, **options):
+    command = [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
 
 def test_only_a_link_that_the_user_named_stays_a_link(small, save, tmp_path):
     path, page, real = save(small), tmp_path / "report.html", tmp_path / "real.html"
     real.write_text("before")
     page.symlink_to("real.html")
-    assert report(path).returncode == 0
+    assert script("report", path).returncode == 0
     assert not page.is_symlink() and real.read_text() == "before", "a link in a folder that is read may lead anywhere"
     page.unlink()
     page.symlink_to("real.html")
-    assert report(path, "-o", page).returncode == 0
+    assert script("report", path, "-o", page).returncode == 0
     assert page.is_symlink() and "roofmark" in real.read_text(encoding="utf-8")
 
 
@@ -42,6 +43,50 @@ def test_a_temporary_file_follows_no_link(tmp_path):
     write(tmp_path / "page.html", ["page"])
     assert (tmp_path / "page.html").read_text() == "page" and not (tmp_path / "page.html").is_symlink()
     assert (tmp_path / "secret").read_text() == "before" and not temporary.exists()
+
+
+def test_the_scripts_read_regular_files_of_a_sane_size_alone(small, save, tmp_path):
+    path, out = save(small), tmp_path / "pages"
+    (tmp_path / "result.json.sha256").write_text("root:$6$secret" + "x" * 60)
+    done = script("report", path)
+    assert done.returncode == 2 and "secret" not in done.stderr and "says something else" in done.stderr
+    (tmp_path / "result.json.sha256").unlink()
+    large, pipe = tmp_path / "large.json", tmp_path / "pipe.json"
+    large.touch()
+    os.truncate(large, 1 << 42)
+    os.mkfifo(pipe)
+    for bad, why in ((large, "larger than 1024 MiB"), (pipe, "not a regular file")):
+        for words in (("report", bad), ("acceptance", bad, "--profile", "common"), ("compare", bad, path)):
+            done = script(*words)
+            assert (done.returncode, done.stderr) == (2, f"{words[0]}: {bad}: {why}\n")
+    done = script("fleet", tmp_path, "--out", out)
+    assert done.returncode == 1 and "not read: large.json: larger than 1024 MiB" in done.stdout and "1 run of 1 device" in done.stdout
+
+
+def test_a_file_that_exceeds_the_memory_costs_no_other(small, save, tmp_path):
+    save(small)
+    (tmp_path / "large.json").touch()
+    os.truncate(tmp_path / "large.json", 1 << 30)
+    limit = 1 << 29  # per process
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    done = script("report", tmp_path / "large.json", preexec_fn=limited)
+    assert (done.returncode, done.stderr) == (2, f"report: {tmp_path / 'large.json'}: too large for the memory\n")
+    done = script("fleet", tmp_path, "--out", tmp_path / "pages", preexec_fn=limited)
+    assert done.returncode == 1 and "not read: large.json: too large for the memory" in done.stdout and "1 run of 1 device" in done.stdout
+
+
+def test_a_zero_is_refused_where_a_plot_has_a_logarithm(small, save):
+    entry = next(entry["roofmark"] for entry in small["benchmarks"] if "interval" in entry["roofmark"]["measurement"])
+    entry["placement"]["of_theoretical"] = 0
+    done = script("report", save(small))
+    assert done.returncode == 2 and "does not fit results/schema.json" in done.stderr and done.stderr.count("\n") == 1
+    del entry["placement"]["of_theoretical"]
+    entry["measurement"]["interval"] = [0.001 * entry["measurement"]["median"], 0]
+    done = script("report", save(small))
+    assert done.returncode == 2 and "its interval ends before it begins, or at 0" in done.stderr
 
 
 @needs_roofmark

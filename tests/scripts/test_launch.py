@@ -103,7 +103,7 @@ def test_each_launcher_gets_its_own_words(place, monkeypatch, says, hosts, begin
                          ids=["Open MPI", "Hydra"])
 def test_without_a_number_each_host_has_its_slots(place, says, hosts):
     hostfile, out = place / "hostfile", place / "out"
-    hostfile.write_text("node1 max_slots=9 slots = 3\nnode2:5\nnode3\n", encoding="utf-8")
+    hostfile.write_text("node1 max_slots=9 slots = 3\r\nnode2:5\r\nnode3\r\n", encoding="utf-8")
     assert launch(place, "--hostfile", hostfile, "--out", out, says=says).returncode == 0
     assert (out / "hosts").read_text(encoding="utf-8") == hosts
     assert words(place / "program")[:3] == ["collectives", "--expect-ranks", "9"]
@@ -163,6 +163,12 @@ def test_a_host_named_twice_is_refused(place):
     done = launch(place, "--hostfile", place / "hostfile")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "names a twice" in done.stderr
+
+
+def test_an_address_is_not_taken_for_a_host_and_ranks(place):
+    (place / "hostfile").write_text("fd00::1\n", encoding="utf-8")
+    done = launch(place, "--hostfile", place / "hostfile")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "'fd00::1' is an IPv6 address: give the host's name" in done.stderr
 
 
 def test_another_mpirun_or_none_is_refused(place):
