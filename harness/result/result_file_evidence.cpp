@@ -52,6 +52,23 @@ bool tells_no_reasons(const Run& run, std::size_t rank) {
   });
 }
 
+namespace {
+
+std::string hash_of_samples(const std::vector<Record>& records) {
+  std::string numbers;
+  const auto add = [&](double number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
+  for (const Record& record : records) {
+    if (!record.measurement) continue;
+    for (const Sample& sample : record.measurement->samples) {
+      add(sample.start_seconds);
+      add(sample.seconds);
+    }
+  }
+  return numbers.empty() ? std::string() : sha256_of(numbers);
+}
+
+}  // namespace
+
 Evidence take_evidence(ResultFile& file, double now) {
   const RunFacts& facts = file.run.header.facts;
   const bool is_gpu = facts.device.backend == Backend::cuda;
@@ -110,6 +127,7 @@ Evidence take_evidence(ResultFile& file, double now) {
       if (!version.empty()) evidence.versions[name] = version;
     }
   }
+  evidence.samples_hash = hash_of_samples(file.run.records);
   for (Record& record : file.run.records) {
     if (!record.measurement) continue;
     // What is assigned {} keeps its memory.

@@ -123,11 +123,12 @@ def test_a_thousand_files_are_judged_in_ten_seconds(h200, tmp_path, own_profile)
     result["scope"]["cases"] = len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]})
     result.pop("telemetry")
     result["host"]["name"], result["device"]["details"]["uuid"] = "@host@", "@gpu@"
+    result["benchmarks"][0]["roofmark"]["measurement"]["samples"]["start"][0] = "@start@"
     text = json.dumps(result)
     for gpu in range(1000):
         path = tmp_path / "delivery" / f"gpu{gpu}" / "result.json"
         path.parent.mkdir(parents=True)
-        path.write_text(text.replace("@host@", f"n{gpu // 8:03d}").replace("@gpu@", f"GPU-{gpu:04d}"), encoding="utf-8")
+        path.write_text(text.replace("@host@", f"n{gpu // 8:03d}").replace("@gpu@", f"GPU-{gpu:04d}").replace('"@start@"', str(gpu)), encoding="utf-8")
 
     def limited():
         resource.setrlimit(resource.RLIMIT_CPU, (10, 10))  # seconds, of all threads: 1.3 were taken by a build without sanitizers

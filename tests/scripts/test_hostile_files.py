@@ -182,3 +182,15 @@ def test_a_host_without_a_name_is_judged(h200, save, own_profile):
         result["host"]["name"] = name
         result["device"]["details"].pop("uuid", None)
         assert roofmark("accept", save(result), "--profile", own_profile(0.999)).returncode == 1
+
+
+@needs_roofmark
+def test_copies_of_one_result_are_not_several_gpus(h200, own_profile, tmp_path):
+    result = clean(h200)
+    for gpu in range(3):
+        result["host"]["name"], result["device"]["details"]["uuid"] = f"node{gpu}", f"GPU-{gpu}"
+        folder = tmp_path / "delivery" / f"node{gpu}"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(result))
+    done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 3, env=os.environ | {"COLUMNS": "200"})
+    assert done.returncode == 1 and "GPU-1 (cuda:0 of node1) has the samples of GPU-0 (cuda:0 of node0)" in done.stdout

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -35,6 +36,20 @@ std::vector<long> numbers_of(const std::string& version, int base) {
 }
 
 std::string shipped(const Rule& rule) { return rule.origin.empty() ? "roofmark" : rule.origin; }
+
+/// A UUID by which GPUs are told apart: a letter's case and invisible characters make no other GPU.
+std::string plain(const std::string& uuid) {
+  std::string kept;
+  for (const char c : uuid) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-') {
+      kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return kept;
+}
+
+/// Several instances are one GPU.
+bool is_instance(const std::string& uuid) { return plain(uuid).starts_with("mig-"); }
 
 Check check_of(const Rule& rule) {
   Check check;
@@ -300,7 +315,7 @@ class Judge {
     for (const auto& [label, places] : places_) {
       const DeliveredDevice& one = device(label);
       // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
-      if (!one.uuid.empty()) places_of[one.uuid].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
+      if (!one.uuid.empty()) places_of[plain(one.uuid)].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
     }
     for (const auto& [uuid, where] : places_of) {
       if (where.size() < 2) continue;
@@ -322,11 +337,34 @@ class Judge {
           "machine a name of its own and leave out the results from before.",
           "", "", "");
     }
+    refuse_copies();
     if (!terms_.expected_gpus) return;
-    const auto found = static_cast<int>(places_of.size());
+    const auto instances = static_cast<int>(
+        std::count_if(places_of.begin(), places_of.end(), [](const auto& place) { return is_instance(place.first); }));
+    const auto found = static_cast<int>(places_of.size()) - instances;
     own(OwnRule::expected_gpus, Subject::delivery, pass_if(found == *terms_.expected_gpus),
-        fmt::format("{} GPUs", *terms_.expected_gpus), fmt::format("{} GPU{}", found, found == 1 ? "" : "s"),
+        fmt::format("{} GPUs", *terms_.expected_gpus),
+        fmt::format("{} GPU{}{}", found, found == 1 ? "" : "s",
+                    instances > 0 ? fmt::format(", and {} MIG instances, which are parts of one", instances) : ""),
         "The delivery must have the number of GPUs that was ordered (--expect-gpus).", "", "", "");
+  }
+
+  /// No two runs give the same times to the nanosecond.
+  void refuse_copies() {
+    std::map<std::string, const Evidence*> first;
+    for (const Evidence& run : evidence_) {
+      if (run.samples_hash.empty()) continue;
+      const Evidence& other = *first.try_emplace(run.samples_hash, &run).first->second;
+      if (&other == &run) continue;
+      const auto is_there = [&](const DeliveredDevice& one) {
+        return std::any_of(other.devices.begin(), other.devices.end(),
+                           [&](const DeliveredDevice& its) { return its.label() == one.label(); });
+      };
+      if (std::any_of(run.devices.begin(), run.devices.end(), is_there)) continue;
+      own(OwnRule::unique_gpus, Subject::delivery, Verdict::fail, "a measurement per GPU",
+          fmt::format("{} has the samples of {}", run.devices.front().label(), other.devices.front().label()),
+          "A GPU reported from two places would be counted twice.", "", "", run.file);
+    }
   }
 
   /// The suites that the profile's rules are measured by.
@@ -480,7 +518,8 @@ class Judge {
   void count_gpus(const Rule& rule, const std::string& node) {
     std::set<std::string> uuids;
     for (const auto& [label, places] : places_) {
-      if (node.empty() || device(label).node == node) uuids.insert(device(label).uuid);
+      const DeliveredDevice& one = device(label);
+      if ((node.empty() || one.node == node) && !is_instance(one.uuid)) uuids.insert(plain(one.uuid));
     }
     uuids.erase("");
     RuleReading reading;

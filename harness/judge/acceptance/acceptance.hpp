@@ -44,6 +44,7 @@ struct Evidence {
   std::vector<DeliveredDevice> devices;  ///< by rank, where several measured together
   std::map<std::string, std::string> versions;
   std::vector<Record> records;  ///< their samples and blocks are not needed
+  std::string samples_hash;     ///< of all samples, with their times; empty: there are none
   Analysis analysis;
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device

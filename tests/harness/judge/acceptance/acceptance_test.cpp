@@ -263,6 +263,37 @@ TEST(Acceptance, AGpuInTwoPlacesOfANodeIsCountedTwice) {
             Verdict::fail);
 }
 
+TEST(Acceptance, OtherLettersOfAUuidMakeNoOtherGpu) {
+  const Profile profile = profile_of(kProduct + "[rule.node]\nquantity = 'gpus'\nper = 'delivery'\nleast = 1\nreason = 'r'\n");
+  for (const char* other : {"gpu-1a", "GPU-1\xe2\x80\x8b\x61", "GPU-1a "}) {
+    const Judgement judgement = judge(profile, {run("GPU-1a", {product(0.9)}, "a"), run(other, {product(0.9)}, "b")}, {2, {}});
+    EXPECT_EQ(check_of(judgement, "unique_gpus").verdict, Verdict::fail) << other;
+    EXPECT_EQ(check_of(judgement, "expected_gpus").found, "1 GPU") << other;
+    EXPECT_EQ(check_of(judgement, "node").found, "1") << other;
+  }
+}
+
+TEST(Acceptance, InstancesOfAGpuAreNotCountedAsGpus) {
+  const std::vector<Evidence> both = {run("MIG-1", {product(0.9)}), run("MIG-2", {product(0.9)})};
+  const Judgement judgement = judge(profile_of(kProduct), both, {2, {}});
+  EXPECT_EQ(check_of(judgement, "expected_gpus").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "expected_gpus").found, "0 GPUs, and 2 MIG instances, which are parts of one");
+}
+
+TEST(Acceptance, TheSamplesOfAnotherGpuAreNoMeasurement) {
+  std::vector<Evidence> runs = {run("GPU-1", {product(0.9)}, "a"), run("GPU-2", {product(0.9)}, "b"),
+                                run("GPU-3", {product(0.9)}, "c")};
+  EXPECT_TRUE(judge(profile_of(kProduct), runs, {3, {}}).accepted()) << "no samples, nothing to compare";
+  runs[0].samples_hash = runs[2].samples_hash = "12";
+  runs[1].samples_hash = "34";
+  const Judgement judgement = judge(profile_of(kProduct), runs, {3, {}});
+  EXPECT_EQ(check_of(judgement, "unique_gpus").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "unique_gpus").found, "GPU-3 (cuda:0 of c) has the samples of GPU-1 (cuda:0 of a)");
+  runs[2].devices = runs[0].devices;
+  EXPECT_FALSE(judge(profile_of(kProduct), runs, {2, {}}).checks.empty()) << "a merged run has those of one of its parts";
+  EXPECT_TRUE(judge(profile_of(kProduct), runs, {2, {}}).accepted());
+}
+
 TEST(Acceptance, AGpuHasOnePlaceWhateverItsNumberForCuda) {
   std::vector<Evidence> both = {run("GPU-1", {product(0.9)}), run("GPU-1", {product(0.9)})};
   both[1].devices[0].id = "cuda:3";  // with other CUDA_VISIBLE_DEVICES
