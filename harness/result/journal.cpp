@@ -89,7 +89,7 @@ void check_schema_version(const Json& header, const std::filesystem::path& path)
 
 int read_lines(const std::filesystem::path& path, const std::function<bool(const JsonText::View&)>& use,
                JsonText::Strings strings) {
-  std::ifstream file = open_regular_file(path, kMostResultBytes);
+  std::ifstream file = open_regular_file(path, kMostJournalBytes);
   int skipped = 0;
   std::string line;
   while (std::getline(file, line)) {
