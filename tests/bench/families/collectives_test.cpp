@@ -299,6 +299,16 @@ TEST_F(CollectiveSuites, AnOddRankRestsInEachRound) {
   EXPECT_EQ(pairs, (std::set<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}}));
 }
 
+// A slow link is named by two sizes that depend on its rate; over NVLink 1 MiB is a matter of latency.
+TEST_F(CollectiveSuites, PairsOfGpusHaveTwoLargeSizes) {
+  make(1, 8, Backend::cuda);
+  std::set<std::size_t> sizes;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    if (c.family == "ping_pong") sizes.insert(c.message->bytes);
+  }
+  EXPECT_THAT(sizes, testing::ElementsAre(8, 64 << 10, 1 << 20, 32 << 20, 64 << 20));
+}
+
 /// Bytes on a resource, without what its switches can save.
 double unavoidable(const Case& c, const Resource& resource) {
   double bytes = 0;
