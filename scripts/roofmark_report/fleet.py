@@ -109,7 +109,7 @@ def main(arguments):
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "
                         f"{', '.join(fleet_judge.COLUMNS)} [host]")
-    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="a verdict of `roofmark accept --json` about these machines, as a label; verdicts below FOLDER are found without this flag")
+    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="a verdict of `roofmark accept --json` about these machines, as a label; it counts before verdicts below FOLDER, which are found without this flag")
     parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
     parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
                         "collector; scripts/fleet_dashboard.json shows them in Grafana")

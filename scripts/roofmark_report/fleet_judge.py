@@ -34,8 +34,8 @@ KINDS = {
 }
 
 VIEWS = {
-    "newest_verdicts": ("the newest verdict per GPU, node and delivery", """
-        SELECT * FROM verdicts QUALIFY row_number() OVER (PARTITION BY subject, host, gpu ORDER BY judged DESC, file) = 1"""),
+    "newest_verdicts": ("the newest verdict per GPU, node and delivery, of those that --verdict gives, else of all", """
+        SELECT * FROM verdicts QUALIFY row_number() OVER (PARTITION BY subject, host, gpu ORDER BY given DESC, judged DESC, file) = 1"""),
     "newest_checks": ("the checks of the newest verdict per host", """
         SELECT checks.* FROM checks JOIN (SELECT DISTINCT file, host FROM newest_verdicts WHERE subject <> 'gpu') AS newest
         ON checks.file = newest.file AND checks.host IS NOT DISTINCT FROM newest.host"""),

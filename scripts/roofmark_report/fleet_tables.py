@@ -42,8 +42,8 @@ TABLES = {
         "theoretical": "DOUBLE", "datasheet": "DOUBLE", "drift": "DOUBLE", "doubtful": "BOOLEAN", "clock_share": "DOUBLE"}),
     "findings": ("the findings in the files", {
         "run": "INTEGER", "kind": "VARCHAR", "severity": "VARCHAR", "text": "VARCHAR", "case_name": "VARCHAR"}),
-    "verdicts": ("one per verdict of `roofmark accept` and subject: gpu, node or delivery", {
-        "file": "VARCHAR", "judged": "TIMESTAMP", "profile": "VARCHAR", "subject": "VARCHAR", "host": "VARCHAR", "gpu": "VARCHAR", "verdict": "VARCHAR",
+    "verdicts": ("one per verdict of `roofmark accept` and subject: gpu, node or delivery; given: by --verdict", {
+        "file": "VARCHAR", "given": "BOOLEAN", "judged": "TIMESTAMP", "profile": "VARCHAR", "subject": "VARCHAR", "host": "VARCHAR", "gpu": "VARCHAR", "verdict": "VARCHAR",
         "checks": "INTEGER", "bad": "INTEGER"}),
     "checks": ("one per check of a verdict; gpu is null where a node or the delivery is judged", {
         "file": "VARCHAR", "judged": "TIMESTAMP", "rule": "VARCHAR", "mandatory": "BOOLEAN", "host": "VARCHAR", "gpu": "VARCHAR", "case_name": "VARCHAR",
@@ -271,16 +271,19 @@ def _check(rows):
                     raise ValueError(f"its {name} is not of type {kind}: {str(value)[:40]}")
 
 
-def verdict_rows(found, file):
+def verdict_rows(found, file, given=False):
     """The rows of a verdict of `roofmark accept`."""
     common = {"file": file, "judged": _time(found["judged_utc"])}
+    tomorrow = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)  # clocks differ
+    if found["judged_utc"] > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
+        raise ValueError(f"judged in the future ({found['judged_utc'][:20]})")
 
     def gpu_of(label):
         uuid, device, host = evidence.parts_of(label)
         return uuid or f"{device} of {host}", host
 
     def row(subject, one, host=None, gpu=None):
-        return common | {"profile": found["profile"]["name"], "subject": subject, "host": host, "gpu": gpu} | {
+        return common | {"given": given, "profile": found["profile"]["name"], "subject": subject, "host": host, "gpu": gpu} | {
             key: one[key] for key in ("verdict", "checks", "bad")}
 
     verdicts = [row("delivery", found["delivery"])] + [row("node", node, node["name"]) for node in found["nodes"]]
@@ -292,7 +295,7 @@ def verdict_rows(found, file):
             key: check.get(key) for key in TABLES["checks"][1] if key not in ("file", "judged", "host", "gpu", "case_name")} for check in found["checks"]]}
 
 
-def read(path, run, file):
+def read(path, run, file, given=False):
     """The rows of a file; raises ValueError with one line that says what is wrong."""
     try:
         data = read_file(path)
@@ -304,7 +307,7 @@ def read(path, run, file):
         return rows
 
     if verdict.is_verdict(data):
-        return checked(verdict_rows(verdict.parse(data), file))
+        return checked(verdict_rows(verdict.parse(data), file, given))
     result, rows = evidence.read(data, lambda result: (result, checked(rows_of(result, run, file))))
     if os.path.exists(f"{path}.sha256"):
         check_sum(path, result, hashlib.sha256(data).hexdigest())
@@ -314,9 +317,9 @@ def read(path, run, file):
 def _read_some(files, folder, first):
     """Reads the files of one task and writes their rows; returns the path of each table's."""
     rows = {table: [] for table in TABLES}
-    for run, (path, file) in enumerate(files, start=first):
+    for run, (path, file, given) in enumerate(files, start=first):
         try:
-            for table, lines in read(path, run, file).items():
+            for table, lines in read(path, run, file, given).items():
                 rows[table] += lines
         except ValueError as error:
             rows["unread"].append({"file": file, "reason": str(error)})
@@ -347,8 +350,10 @@ def load(folder, scratch, verdicts=()):
     for path in verdicts:
         if not Path(path).is_file():
             raise Problem(BAD_INPUT, f"--verdict: there is no file {path}")
+    given = set(map(os.path.realpath, verdicts))
     below = {os.path.realpath(path) for path, _ in files}
     files += [(path, path) for path in verdicts if os.path.realpath(path) not in below]
+    files = [(path, file, os.path.realpath(path) in given) for path, file in files]
     workers = min(os.cpu_count() or 1, len(files) // _FILES_PER_TASK + 1)
     # The processes are forked before DuckDB starts its threads. They make no cycles for the collector to find.
     with concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), gc.disable) as pool:

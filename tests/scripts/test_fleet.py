@@ -505,6 +505,18 @@ def test_the_verdict_of_an_acceptance_is_a_label(folder, tmp_path):
     assert "of 2 that roofmark accept judged; 1 not judged" in page and 'id="not-accepted"' in page
 
 
+def test_the_verdict_that_is_given_counts_before_those_in_the_folder(folder, tmp_path):
+    results = rack(4)
+    put(folder, results)
+    own, query = tmp_path / "own.json", "SELECT host, acceptance FROM hosts ORDER BY host"
+    own.write_text(written(accepted(results, bad=["GPU-0003"])))
+    (folder / "newer.json").write_text(written(accepted(results, judged="2026-02-02T10:00:00Z")))
+    (folder / "future.json").write_text(written(accepted(results, judged="2100-01-01T00:00:00Z")))
+    assert run(folder, "--sql", query).stdout.split()[2:] == ["a00", "PASS", "a01", "PASS"]
+    assert run(folder, "--verdict", own, "--sql", query).stdout.split()[2:] == ["a00", "PASS", "a01", "FAIL"]
+    assert "not read: future.json: judged in the future (2100-01-01T00:00:00Z)" in run(folder).stdout
+
+
 @pytest.mark.parametrize("verdict", ["NOT MEASURED", "INSIDE THE INTERVAL"])
 def test_a_host_that_was_not_accepted_is_not_good(folder, verdict):
     results = rack(6)
