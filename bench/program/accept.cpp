@@ -69,6 +69,8 @@ void check_outputs(const AcceptOptions& options, const std::vector<fs::path>& re
   }
 }
 
+constexpr double kAheadSeconds = 86400;  // clocks differ
+
 struct Delivery {
   std::vector<ResultFile> files;
   std::vector<Evidence> evidence;  ///< of each file
@@ -83,6 +85,9 @@ Delivery read_all(const std::vector<fs::path>& paths) {
     try {
       delivery.files[i] = read_result(paths[i]);
       delivery.evidence[i] = take_evidence(delivery.files[i], now);
+      if (delivery.evidence[i].age_seconds.value_or(0) < -kAheadSeconds) {
+        throw ReadError(fmt::format("{} was finished in the future: check the clock of its host", paths[i].string()));
+      }
     } catch (const nlohmann::json::exception& error) {
       thrown[i] = std::make_exception_ptr(ReadError(fmt::format("{} is damaged: {}", paths[i].string(), error.what())));
     } catch (...) {

@@ -255,6 +255,19 @@ Placement place(const Work& work, const Roofline& roofline, double seconds, std:
   return placement;
 }
 
+bool has_rates_of(const Placement& placement, const Work& work, double seconds) {
+  constexpr double kRounding = 1e-9;
+  const auto is = [&](double rate, double amount) { return std::abs(rate * seconds - amount) <= kRounding * amount; };
+  const auto is_of = [&](const Resource& level) {
+    const double demanded = work.total(level);
+    return demanded > 0 && is(*placement.bytes_per_second, demanded);
+  };
+  if (placement.flops_per_second && !is(*placement.flops_per_second, work.total(Unit::flop) + work.total(Unit::op))) {
+    return false;
+  }
+  return !placement.bytes_per_second || std::any_of(kByteResources.begin(), kByteResources.end(), is_of);
+}
+
 std::vector<Excess> above_theoretical(const Work& work, const Roofline& roofline, double seconds,
                                       std::optional<double> clock_hz) {
   std::vector<Excess> found;

@@ -111,6 +111,10 @@ struct Placement {
 Placement place(const Work& work, const Roofline& roofline, double seconds, std::optional<Issue> path,
                 std::optional<double> clock_hz);
 
+/// Whether the rates of a placement are those of the work in this time: of any level that the work demands, since it depends on
+/// the ceilings, and on the version that placed it, which one binds.
+bool has_rates_of(const Placement& placement, const Work& work, double seconds);
+
 /// A resource that work seems to have used faster than the theoretical ceiling allows.
 struct Excess {
   Resource resource;

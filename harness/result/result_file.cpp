@@ -178,6 +178,42 @@ void hold_against_journal(const fs::path& path, const JsonText::View& json, cons
   }
 }
 
+/// The rates of a placement are shown, and those that are judged are computed anew: an edited one must not stand beside them.
+void check_rates(const Record& record, const JsonText::View& entry, const fs::path& path) {
+  if (record.status != Status::ok || !entry.contains(kPlacement)) return;
+  const JsonText::View json = entry.at(kPlacement);
+  Placement placement;
+  if (json.contains("flops_per_second")) placement.flops_per_second = json.at("flops_per_second").get<double>();
+  if (json.contains("bytes_per_second")) placement.bytes_per_second = json.at("bytes_per_second").get<double>();
+  if (has_rates_of(placement, record.work, record.measurement->summary.median)) return;
+  throw ReadError(
+      fmt::format("{} is damaged: the rates of {} are not those of its work and time", path.string(), record.name()));
+}
+
+/// What contradicts itself was edited or damaged.
+void check_measurement(const Record& record, const fs::path& path) {
+  if (record.status != Status::ok) return;
+  const auto refuse = [&](const char* why) {
+    throw ReadError(fmt::format("{} is damaged: {} {}", path.string(), record.name(), why));
+  };
+  const auto failed = [](const std::optional<Verification>& verification) {
+    return verification && verification->status == Verification::Status::failed;
+  };
+  if (failed(record.verification_before) || failed(record.verification_after)) {
+    refuse("is ok, but its verification has failed");
+  }
+  constexpr double kRounding = 1e-9;
+  const auto outside = [](double median, std::optional<double> low, std::optional<double> high) {
+    return low && high && (*low > median * (1 + kRounding) || *high < median * (1 - kRounding));
+  };
+  const Summary& summary = record.measurement->summary;
+  bool any = outside(summary.median, summary.interval_low, summary.interval_high);
+  for (const auto& times : record.measurement->ranks) {
+    any |= times && outside(times->median, times->interval_low, times->interval_high);
+  }
+  if (any) refuse("has a median outside of its 95 % interval");
+}
+
 /// What helps where a file is not whole.
 std::string way_back(const fs::path& path) {
   const fs::path journal = fs::path(path).replace_extension(".jsonl");
@@ -212,6 +248,10 @@ ResultFile read(const fs::path& path) {
     json.at(key).for_each([&](const JsonText::View& entry) { entries.push_back(entry); });
   }
   file.run = run_of(json, entries);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    check_measurement(file.run.records[i], path);
+    check_rates(file.run.records[i], entries[i].at("roofmark"), path);
+  }
   const std::size_t ranks = file.run.header.ranks.size();
   for (const Record& record : file.run.records) {
     for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {

@@ -26,7 +26,7 @@ std::optional<double> seconds_since_1970(const std::string& utc) {
   std::tm time{};
   std::istringstream text(utc);
   text >> std::get_time(&time, "%Y-%m-%dT%H:%M:%SZ");
-  if (text.fail()) return std::nullopt;
+  if (text.fail() || text.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
   return static_cast<double>(::timegm(&time));
 }
 

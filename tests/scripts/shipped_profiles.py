@@ -46,7 +46,7 @@ def slower(result, begin, times):
             measured[key] *= times
         measured["interval"] = [times * seconds for seconds in measured["interval"]]
         entry["real_time"] *= times
-        for key in ("of_empirical", "of_theoretical", "of_theoretical_clock"):
+        for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second"):
             if key in entry["roofmark"]["placement"]:
                 entry["roofmark"]["placement"][key] /= times
     return result

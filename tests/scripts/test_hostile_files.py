@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import ROOT, need
@@ -194,3 +195,39 @@ def test_copies_of_one_result_are_not_several_gpus(h200, own_profile, tmp_path):
         (folder / "result.json").write_text(json.dumps(result))
     done = roofmark("accept", tmp_path / "delivery", "--profile", own_profile(0.5), "--expect-gpus", 3, env=os.environ | {"COLUMNS": "200"})
     assert done.returncode == 1 and "GPU-1 (cuda:0 of node1) has the samples of GPU-0 (cuda:0 of node0)" in done.stdout
+
+
+@needs_roofmark
+@pytest.mark.parametrize("rate", ["flops_per_second", "bytes_per_second"])
+def test_a_rate_that_its_work_and_time_do_not_give_is_refused(h200, save, own_profile, rate):
+    result = clean(h200)
+    placement = next(entry["roofmark"]["placement"] for entry in result["benchmarks"] if rate in entry["roofmark"]["placement"])
+    placement[rate] *= 1.1
+    for words in (("show", save(result)), ("accept", save(result), "--profile", own_profile(0.5))):
+        done = roofmark(*words)
+        assert_one_line(done)
+        assert "are not those of its work and time" in done.stderr
+
+
+@needs_roofmark
+def test_a_case_that_contradicts_itself_is_refused(h200, save, own_profile):
+    changes = [("has a median outside of its 95 % interval", lambda record: record["measurement"]["interval"].reverse()),
+               ("has a median outside of its 95 % interval", lambda record: record["measurement"].update(interval=[1e-12, 2e-12])),
+               ("is ok, but its verification has failed", lambda record: next(iter(record["verification"].values())).update(status="failed"))]
+    for said, change in changes:
+        result = clean(json.loads(json.dumps(h200)))
+        change(result["benchmarks"][0]["roofmark"])
+        done = roofmark("accept", save(result), "--profile", own_profile(0.5))
+        assert_one_line(done)
+        assert said in done.stderr
+
+
+@needs_roofmark
+def test_a_date_that_cannot_be_is_no_age(h200, save, own_profile):
+    result = clean(h200) | {"finished_utc": "2100-01-01T00:00:00Z"}
+    done = roofmark("accept", save(result), "--profile", own_profile(0.5))
+    assert_one_line(done)
+    assert "was finished in the future" in done.stderr
+    result["finished_utc"] = time.strftime("%Y-%m-%dT%H:%M:%SZgarbage", time.gmtime())
+    done = roofmark("accept", save(result), "--profile", own_profile(0.5), "--max-age", "7d")
+    assert done.returncode == 1 and "NOT MEASURED" in done.stdout

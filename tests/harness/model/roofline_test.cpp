@@ -54,6 +54,18 @@ TEST(Place, TakesTheGreatestDemandOfAPhase) {
   EXPECT_DOUBLE_EQ(*placement.intensity, 400);
 }
 
+TEST(Place, RatesAreHeldAgainstTheWorkWhicheverLevelBinds) {
+  const Work work = one_phase({{resource::dram, 4e9}, {resource::l2, 6e9}, {resource::bf16_tensor, 1.6e12}});
+  const auto held = [&](std::optional<double> flops, std::optional<double> bytes) {
+    Placement placement;
+    placement.flops_per_second = flops;
+    placement.bytes_per_second = bytes;
+    return has_rates_of(placement, work, 2.5e-3);
+  };
+  EXPECT_TRUE(held(640e12, 1.6e12) && held(640e12, 2.4e12) && held({}, 1.6e12) && held({}, {}));
+  EXPECT_FALSE(held(641e12, {}) || held(640e12, 1.7e12) || held({}, 0));
+}
+
 TEST(Place, AddsUpThePhases) {
   // 1 ms of DRAM, then 2 ms of the tensor cores, then 1.5 ms of DRAM: DRAM has the largest share though no phase of its own
   // is the longest.
