@@ -248,10 +248,6 @@ ResultFile read(const fs::path& path) {
     json.at(key).for_each([&](const JsonText::View& entry) { entries.push_back(entry); });
   }
   file.run = run_of(json, entries);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    check_measurement(file.run.records[i], path);
-    check_rates(file.run.records[i], entries[i].at("roofmark"), path);
-  }
   const std::size_t ranks = file.run.header.ranks.size();
   for (const Record& record : file.run.records) {
     for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
@@ -267,6 +263,10 @@ ResultFile read(const fs::path& path) {
     hold_against_journal(path, json, file.run, entries, journal);
   } else {
     file.not_held.push_back(fmt::format("no journal {} in the same folder", journal.filename().string()));
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    check_measurement(file.run.records[i], path);
+    check_rates(file.run.records[i], entries[i].at("roofmark"), path);
   }
   check_each_once(file.run.records, path);
   file.conclusions = conclude(file.run);

@@ -63,6 +63,7 @@ def test_what_is_signed_is_on_page_one(tmp_path, shown, undrawn, nodes, gpus, ve
     found = acceptance.find_results(paths) | ({"0" * 64: tmp_path / text[:200]} if text else {})
     made = judged(paths, checks) | {"expected_gpus": max(1, nodes * gpus), "max_age_seconds": 86400.0} | ({"doubts": [f"doubtful: {text}"] * 3} if text else {})
     made["profile"]["title"] += text
+    made["files"] = [file | {"not_held": ["no journal"] if text else []} for file in made["files"]]
     page = tmp_path / "acceptance.html"
     page.write_text(acceptance.page(made, "f" * 64, "acceptance.json", found, title=f"Order {text}" if text else None), encoding="utf-8")
     shown.open(page)
@@ -82,6 +83,7 @@ def test_what_is_signed_is_on_page_one(tmp_path, shown, undrawn, nodes, gpus, ve
     outcome = "ACCEPTED" if verdict == "PASS" else "NOT ACCEPTED"
     for said in (outcome, "2026-02-01 10:00 UTC", "own: Order 4711", "Key figures", "f" * 64, "Signature", "C Rules and evidence", "For the customer"):
         assert said.lower() in words.lower(), said
+    assert (f"Results without checksum or journal: {len(paths)} of {len(paths)}" in words) == bool(text)
     assert shown.evaluate("document.getElementById('signatures').getBoundingClientRect().bottom") <= 1016
 
 
