@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: every rule of a placement, worked out in plain numbers on one made-up device.
 #include "harness/model/roofline.hpp"
 
 #include <gmock/gmock.h>
