@@ -860,7 +860,8 @@ def test_info_says_what_is_not_healthy(gpu, what, state):
         return re.search(rf"^  {what}  +(.*)$", done.stdout, re.MULTILINE)[1]
 
     assert line() in ("on", "none")
-    assert what != "ECC" or "\n  ECC " not in roofmark("info", "--device", "cuda:0", GPUMODEL_ECC="none").stdout
+    if what == "ECC":
+        assert line(GPUMODEL_ECC="none") == "unknown", "there is none that could be switched on"
     found, advice = line(**gpu).split(": ", 1)
     assert found == state[0] and advice.startswith(state[1])
 
@@ -1023,9 +1024,8 @@ def test_a_gpu_that_is_lost_under_a_load_that_lasts_leaves_the_others_measuring(
     assert all(rank["sustained"]["launches_checked"] >= 5 for rank in ranks if rank), "one per block, after the other was lost"
     assert record["notes"]["rank 1"].startswith("cuda:1 failed: ") and "cudaErrorIllegalAddress" in record["notes"]["rank 1"]
     missing, = found.findings("missing_result")
-    slow, = found.findings("slow_rank")
-    assert missing["text"].startswith("rank 1 (") and slow["text"].startswith("rank 2 (")
-    assert missing["text"] in flat(done.stdout) and slow["text"] in flat(done.stdout)
+    assert not found.findings("slow_rank"), "one case is too few to call a rank slow"
+    assert missing["text"].startswith("rank 1 (") and missing["text"] in flat(done.stdout)
     lost = reader.load(out / "together" / "cuda-1" / "result.json")[0]
     assert lost["complete"] and [one["roofmark"]["status"] for one in lost["unmeasured"]] == ["failed"]
     page = report_of(found, tmp_path)
