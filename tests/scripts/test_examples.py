@@ -56,7 +56,7 @@ def measures(place, status=0, slower=1.0):
         result = json.loads(path.read_text())
         for entry in result["benchmarks"]:
             measured, placed = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]
-            for key in ("of_theoretical", "of_empirical", "of_theoretical_clock"):
+            for key in ("of_theoretical", "of_empirical", "of_theoretical_clock", "flops_per_second", "bytes_per_second"):
                 placed.pop(key, None) if key not in placed else placed.update({key: placed[key] / slower})
             for key in ("median", "minimum", "maximum", "p5", "p95"):
                 measured[key] *= slower
