@@ -230,7 +230,7 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   EXPECT_EQ(error("gemm/bf16/m=n=k:x"), "--case 'gemm/bf16/m=n=k:x': m:x is not a whole number from 1 to 4194304");
   EXPECT_THAT(error("gemm/bf16/m=n=k:1MB"), HasSubstr("from 1 to 4194304 (units: K, M, G, T, powers of 1024)"));
   EXPECT_THAT(error("gemm/bf16/m=n=k=z:1"),
-              HasSubstr("it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache, scale, out, epilogue, act)"));
+              HasSubstr("it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache, scale, out, beta, epilogue, act)"));
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/layout:xy"),
             "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"), "--case 'gemm/bf16/m=n=k:1/impl:blas': its impl is cublaslt, not blas");
