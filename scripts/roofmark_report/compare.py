@@ -324,8 +324,7 @@ def main(arguments):
         f"fewer than {significance.FEWEST_RUNS} never shows that. Else undecided: with one run on a side a case only seems slower or faster, "
         f"by more than {100 * significance.MARGIN_OF_ONE_RUN:g} %, and does not fail.",
         epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
-        "by 0.5 %, 45 at 1.5 %, 77 at 2 %. Where they scatter by 1 %, 2 runs per side find nothing among 300 cases, 3 a slowdown by 30 %, 5 one by "
-        "11 %. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
+        "by 0.5 %, 45 at 1.5 %, 77 at 2 %; 2 per side find nothing among so many. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
         "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
