@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -56,20 +57,37 @@ std::vector<Pairs> across_groups(const std::vector<std::vector<int>>& one, const
   return rounds;
 }
 
-/// Those within each group, as `within` makes them of one, then those between groups, as `between` makes them of two.
-template <class Within, class Between>
-std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within, Between between) {
+/// Those within each group, all groups at the same time.
+template <class Within>
+std::vector<Pairs> within_groups(const std::vector<std::vector<int>>& groups, Within within) {
   std::vector<Pairs> rounds;
   for (const std::vector<int>& group : groups) add_beside(rounds, within(group));
-  if (groups.size() < 2) return rounds;
+  return rounds;
+}
+
+/// Those between groups, by the groups that meet at the same time.
+template <class Between>
+std::vector<std::vector<Pairs>> between_groups(const std::vector<std::vector<int>>& groups, Between between) {
+  std::vector<std::vector<Pairs>> all;
+  if (groups.size() < 2) return all;
   for (const Pairs& meetings : circle(static_cast<int>(groups.size()))) {
-    std::vector<Pairs> met;
+    std::vector<Pairs>& met = all.emplace_back();
     for (const auto& [a, b] : meetings) {
       add_beside(met, between(groups[static_cast<std::size_t>(a)], groups[static_cast<std::size_t>(b)]));
     }
-    rounds.insert(rounds.end(), met.begin(), met.end());
   }
-  return rounds;
+  return all;
+}
+
+std::vector<Pairs> joined(std::vector<Pairs> within, const std::vector<std::vector<Pairs>>& between) {
+  for (const std::vector<Pairs>& met : between) within.insert(within.end(), met.begin(), met.end());
+  return within;
+}
+
+/// Those within each group, as `within` makes them of one, then those between groups, as `between` makes them of two.
+template <class Within, class Between>
+std::vector<Pairs> rounds_of(const std::vector<std::vector<int>>& groups, Within within, Between between) {
+  return joined(within_groups(groups, within), between_groups(groups, between));
 }
 
 /// Of ranks that share all links alike.
@@ -103,11 +121,12 @@ std::vector<std::vector<int>> as_colours(const std::vector<Pairs>& rounds, std::
   return all;
 }
 
-}  // namespace
+struct RoundsByDomain {
+  std::vector<Pairs> within;
+  std::vector<std::vector<Pairs>> between;  ///< by the domains that meet at the same time
+};
 
-std::vector<std::vector<int>> rounds_of_pairs(int ranks) { return as_colours(circle(ranks), static_cast<std::size_t>(ranks)); }
-
-std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members) {
+RoundsByDomain rounds_by_domain(const std::vector<RankInfo>& members) {
   const auto by_port = [&](const std::vector<int>& ranks) {
     return grouped_by(ranks, members, [](const RankInfo& member) { return member.root_port; });
   };
@@ -123,7 +142,40 @@ std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& membe
   const auto between_domains = [&](const std::vector<int>& one, const std::vector<int>& other) {
     return across_groups(by_host(one), by_host(other));
   };
-  return as_colours(rounds_of(ranks_by_domain(members), of_domain, between_domains), members.size());
+  const std::vector<std::vector<int>> domains = ranks_by_domain(members);
+  return {within_groups(domains, of_domain), between_groups(domains, between_domains)};
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> rounds_of_pairs(int ranks) { return as_colours(circle(ranks), static_cast<std::size_t>(ranks)); }
+
+std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members) {
+  const auto [within, between] = rounds_by_domain(members);
+  return as_colours(joined(within, between), members.size());
+}
+
+std::vector<std::size_t> sample_of_rounds(const std::vector<RankInfo>& members, std::size_t most_between) {
+  const auto [within, between] = rounds_by_domain(members);
+  std::vector<std::size_t> sample(within.size()), begins;
+  std::iota(sample.begin(), sample.end(), 0);
+  std::size_t count = within.size(), longest = 0;
+  for (const std::vector<Pairs>& met : between) {
+    begins.push_back(count);
+    count += met.size();
+    longest = std::max(longest, met.size());
+  }
+  for (std::size_t step = 0; step < longest; ++step) {
+    std::vector<std::size_t> these;
+    for (std::size_t i = 0; i < between.size(); ++i) {
+      if (step < between[i].size()) these.push_back(begins[i] + step);
+    }
+    const std::size_t taken = std::min(most_between, these.size());
+    for (std::size_t i = 0; i < taken; ++i) sample.push_back(these[i * these.size() / taken]);
+    most_between -= taken;
+  }
+  std::sort(sample.begin(), sample.end());
+  return sample;
 }
 
 }  // namespace roofmark

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "harness/team/rank_info.hpp"
@@ -16,5 +17,11 @@ std::vector<std::vector<int>> rounds_of_pairs(int ranks);
 /// domains). In a round each meets one other of its kind, and with as many ranks in each all of their ranks take part: each
 /// link carries as many pairs in every round of a kind.
 std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& members);
+
+/// The numbers of some of these rounds, ascending: all within hosts (or NVLink domains), and at most `most_between` between
+/// them. Of those the first are the ones in which each rank meets the rank with its own place on another host, so that one
+/// round has all links between two hosts; if these are too many, evenly spread ones, so that each host meets as many others as
+/// there are rounds.
+std::vector<std::size_t> sample_of_rounds(const std::vector<RankInfo>& members, std::size_t most_between);
 
 }  // namespace roofmark

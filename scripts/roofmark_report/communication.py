@@ -138,7 +138,7 @@ def matrix(result, size, title, value, form, more_is_better):
             "ticktext": [str(rank) for rank in ranks[::every]], "ticks": "", "showline": False}
     return {"data": [trace], "layout": plots.layout(
         plots.axis("rank", **axis, range=ends), plots.axis("rank", **axis, range=ends[::-1]), 560, shapes=shapes,
-        annotations=annotations if len(annotations) <= 16 else [], margin={"l": 60, "r": 10, "t": 62, "b": 50},
+        annotations=annotations if sum(len(a["text"]) + 2 for a in annotations) <= 70 else [], margin={"l": 60, "r": 10, "t": 62, "b": 50},
         title={"text": title, "font": {"size": 13}, "x": 0.02, "y": 0.98, "yanchor": "top"})}
 
 
@@ -153,6 +153,13 @@ def matrices(result):
         made.append(matrix(result, sizes[-1], f"one way, {units.size(sizes[-1])}: bandwidth, GB/s", lambda p: p["bytes"] / p["seconds"],
                            lambda v: (units.digits(v / 1e9), units.rate(v, "B")), True))
     return [figure for figure in made if figure]
+
+
+def pairs_of_all(result):
+    """How many of all pairs were measured, in words; empty where all were."""
+    ranks, measured = len(result["team"]), len({(p["a"], p["b"]) for p in result["communication"]["pairs"] if p["a"] != p["b"]})
+    all_pairs = ranks * (ranks - 1) // 2
+    return f"{measured} of {all_pairs} pairs were measured" if measured < all_pairs else ""
 
 
 def largest_common(rows):

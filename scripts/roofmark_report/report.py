@@ -103,6 +103,7 @@ def team_section(result, figure, titles):
                        ("overlap", communication.overlaps(result))):
         made[name] = figure(plot) if plot else None
     made["matrices"] = [figure(plot) for plot in communication.matrices(result)]
+    made["pairs_of_all"] = communication.pairs_of_all(result)
     for name, parts in (("fits", communication.fits(result)), ("scaling_rows", communication.scaling_rows(result)),
                         ("overlap_rows", communication.overlap_rows(result)), ("slowest", communication.slowest(result))):
         made[name] = tables.table(name, *parts, empty=False) if parts[1] else None

@@ -63,9 +63,10 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "{}Suites:\n"
                               "  smoke      one all-reduce\n"
                               "  quick      all-reduce, 8 sizes\n"
-                              "  baseline   every collective and pair of ranks; scaling; overlap with a product\n"
-                              "  full       baseline by sum, max and avg in fp32, fp16, bf16 and fp8 (from\n"
-                              "             Hopper on; CPUs: fp32, fp64), in twice as many sizes\n"
+                              "  baseline   every collective; pairs of ranks: all, or of more than 64 a sample of\n"
+                              "             those between hosts; scaling; overlap with a product\n"
+                              "  full       baseline with all pairs, by sum, max and avg in fp32, fp16, bf16\n"
+                              "             and fp8 (from Hopper on; CPUs: fp32, fp64), in twice as many sizes\n"
                               "  sustained  an all-reduce and an all-to-all: do rates and bits hold?\n{}{}",
                               kCollectiveCasesHelp, kBenchmarkHelp, kExitStatusHelp));
   CLI::App* run_command = add_command(app, "run", "measure a single-device suite on all ranks at once; write a result file",

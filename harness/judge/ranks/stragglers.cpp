@@ -346,7 +346,9 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   if (compared.empty()) return "fewer than three ranks, or cases, have results: too few to tell a slow rank from a fast one";
   const std::string_view last = compared.back();
   compared.pop_back();
-  return fmt::format("no {}{}{} stands out{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
+  const std::size_t measured = most_pairs(times), all = ranks * (ranks - 1) / 2;
+  return fmt::format("no {}{}{} stands out{}{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
+                     measured > 0 && measured < all ? fmt::format(" ({} of {} pairs were measured)", measured, all) : "",
                      hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "");
 }
 

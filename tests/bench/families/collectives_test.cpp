@@ -148,6 +148,21 @@ TEST_F(CollectiveSuites, ScalingGroupsPairsAndWaysToCallAreInTheBaseline) {
   EXPECT_EQ(pairs.size(), 28U);  // of 8 ranks every two
 }
 
+TEST_F(CollectiveSuites, BaselineHasASampleOfThePairsBetweenManyHosts) {
+  const auto rounds = [&](SuiteName suite) {
+    std::set<std::string> found;
+    for (const Case& c : cases(suite)) {
+      if (c.family == "ping_pong") found.insert(value_of(c.shape, "round"));
+    }
+    return found.size();
+  };
+  make(8, 8, Backend::cuda);
+  EXPECT_EQ(rounds(SuiteName::baseline), 63U) << "all";
+  make(32, 8, Backend::cuda);
+  EXPECT_EQ(rounds(SuiteName::baseline), 7U + 64U);
+  EXPECT_EQ(rounds(SuiteName::full), 255U);
+}
+
 TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
   make(1, 4, Backend::cuda);
   std::set<std::string> rooted;

@@ -144,5 +144,50 @@ TEST(RoundsOfPairs, ThoseBelowAPortComeFirst) {
   }
 }
 
+TEST(SampleOfRounds, HasAllWithinHostsAndFirstThoseOfEqualPlaces) {
+  const std::vector<RankInfo> members = ranks_on(even(12, 4, false));
+  const auto rounds = pairs_by_round(members);
+  const auto hosts_met = [&](std::size_t most_between) {
+    std::map<int, std::set<int>> met;
+    std::size_t within = 0;
+    for (const std::size_t round : sample_of_rounds(members, most_between)) {
+      if (rounds[round].front().first / 4 == rounds[round].front().second / 4) ++within;
+      for (const auto& [a, b] : rounds[round]) {
+        if (a / 4 == b / 4) continue;
+        EXPECT_TRUE(a % 4 == b % 4 || most_between > 11);
+        met[a / 4].insert(b / 4);
+        met[b / 4].insert(a / 4);
+      }
+    }
+    EXPECT_EQ(within, 3U);
+    std::set<std::size_t> counts;
+    for (int host = 0; host < 12; ++host) counts.insert(met[host].size());
+    return counts;
+  };
+  EXPECT_EQ(hosts_met(11), (std::set<std::size_t>{11})) << "each host met each other";
+  EXPECT_EQ(hosts_met(5), (std::set<std::size_t>{5}));
+  EXPECT_EQ(hosts_met(0), (std::set<std::size_t>{0}));
+  EXPECT_EQ(sample_of_rounds(members, 5).size(), 3U + 5U);
+  EXPECT_EQ(sample_of_rounds(members, 20).size(), 3U + 20U);
+  EXPECT_EQ(sample_of_rounds(members, 1000).size(), rounds.size());
+}
+
+TEST(SampleOfRounds, OfHostsWithDifferentNumbersOfRanks) {
+  std::vector<std::string> hosts = even(9, 3, true);
+  hosts.emplace_back("node0");
+  const std::vector<RankInfo> members = ranks_on(hosts);
+  const std::size_t all = rounds_of_pairs(members).size();
+  std::size_t last = 0;
+  for (std::size_t most = 0; most < 40; ++most) {
+    const auto sample = sample_of_rounds(members, most);
+    EXPECT_TRUE(std::is_sorted(sample.begin(), sample.end()));
+    EXPECT_EQ(std::adjacent_find(sample.begin(), sample.end()), sample.end());
+    EXPECT_LT(sample.back(), all);
+    EXPECT_GE(sample.size(), last);
+    last = sample.size();
+  }
+  EXPECT_EQ(last, all);
+}
+
 }  // namespace
 }  // namespace roofmark
