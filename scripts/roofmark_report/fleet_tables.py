@@ -212,7 +212,7 @@ def _judge_devices(result, devices, records):
     """Sets what a run's verdict means for each device: a cause that the file ascribes to some ranks is not the others'. A verdict that nothing
     in the file explains is that of all; if it is bad, it is taken for a fault."""
     level, cases = result["verdict"]["level"], {entry["name"] for entry in result["benchmarks"] + result["unmeasured"]}
-    cut_off = not _complete(result) or "ended" in result or len(cases) < result["scope"]["cases"]
+    incomplete = not _complete(result) or "ended" in result or len(cases) < result["scope"]["cases"] or _lacks_chosen(result)
     not_passed = {row.get("gpu") for row in records if row["status"] not in ("ok", "unsupported")}  # None: of all
     hosts = Counter(device["host"] for device in devices)
     found = []
@@ -220,13 +220,20 @@ def _judge_devices(result, devices, records):
         own = [f for f in result["findings"] if f["doubt"] != "nothing" and ("ranks" not in f or device.get("rank") in f["ranks"])]
         faults = [f["text"] for f in own if f["severity"] == "error" and f["kind"] not in NO_FAULTS]
         differs = any(f["kind"] == "fingerprint" for f in own)
-        found.append("bad" if faults or differs or cut_off or not_passed & {device["gpu"], None} else "doubtful" if own else "good")
+        found.append("bad" if faults or differs or incomplete or not_passed & {device["gpu"], None} else "doubtful" if own else "good")
         device |= {"alone": hosts[device["host"]] == 1, "fault": "; ".join(faults) if faults and level == "bad" else None}
     explained = max(map(LEVELS.index, found)) >= LEVELS.index(level)
     for device, own in zip(devices, found):
         device["level"] = min(own, level, key=LEVELS.index) if explained else level
         if not explained and level == "bad":
             device["fault"] = device["fault"] or result["verdict"]["headline"]
+
+
+def _lacks_chosen(result):
+    """Whether the run is bad because a case chosen by name, or every case but ceilings, is unsupported."""
+    cases = [entry["roofmark"] for entry in result["benchmarks"] + result["unmeasured"] if "sets_ceiling" not in entry["roofmark"]]
+    unsupported = [case for case in cases if case["status"] == "unsupported"]
+    return bool(unsupported) and ("by_name" in result["scope"] or len(unsupported) == len(cases))
 
 
 def _complete(result):

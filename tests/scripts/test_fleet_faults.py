@@ -127,6 +127,22 @@ def test_a_bad_verdict_of_what_was_not_measured_is_in_neither_list(folder):
     assert "GPU-0002 (on a02): baseline run of " in done.stdout and ", verdict bad: 127 ok, 1 not run\n" in done.stdout
 
 
+@pytest.mark.parametrize("by_name", [True, False], ids=["one chosen by name", "all of a filter"])
+def test_an_unsupported_case_that_was_asked_for_is_no_fault(folder, tmp_path, by_name):
+    results = rack(3, per_host=1)
+    made = results[1]
+    entry = made["benchmarks"].pop()
+    if not by_name:
+        made["benchmarks"] = [other for other in made["benchmarks"] if "sets_ceiling" in other["roofmark"]]
+    record = {key: value for key, value in entry["roofmark"].items() if key not in ("measurement", "placement")}
+    made["unmeasured"] = [{"name": entry["name"], "roofmark": record | {"status": "unsupported", "reason": "no fp8 on this device"}}]
+    made["scope"] = {**made["scope"], "cases": 1, "changes": ["--case x"]} | ({"by_name": True} if by_name else {})
+    made["verdict"] = {"level": "bad", "headline": "1 unsupported", "advice": ""}
+    suspects, hosts = suspects_of(results, folder, tmp_path)
+    assert list(suspects) == [("not_measured", "GPU-0001")] and "verdict bad: 1 unsupported" in suspects["not_measured", "GPU-0001"]
+    assert hosts == {"a00": "good", "a01": "not measured", "a02": "good"}
+
+
 def test_what_a_team_did_wrong_together_is_one_line(folder, cluster):
     put(folder, [cluster])
     done = run(folder)
