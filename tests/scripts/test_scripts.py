@@ -92,6 +92,14 @@ def test_help(checkout, bare, script):
     assert result.stdout.startswith(f"usage: ./scripts/{script} ")
 
 
+@pytest.mark.parametrize("script", ["setup", "baseline", "test", "compute_sanitizer", "mpirun_hosts"])
+def test_help_that_cannot_be_written_starts_nothing(checkout, bare, script):
+    before = sorted(checkout.rglob("*"))
+    result = run("bash", "-c", f"{checkout}/scripts/{script} --help >/dev/full", path=bare)
+    assert result.returncode == 3
+    assert sorted(checkout.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     "prints, architectures",
     [
