@@ -194,9 +194,11 @@ def main(arguments):
     parser.add_argument("--out", metavar="FILE.html", help="the document [acceptance.html in the first FOLDER]")
     options = parser.parse_args(arguments)
     if bool(options.profile) == bool(options.verdict):
-        parser.error("either --profile or --verdict is needed")
+        parser.error("--profile judges and --verdict presents a judgement: give only one" if options.profile else "either --profile or --verdict is needed")
     if options.verdict and (options.expect_gpus or options.max_age):
         parser.error("--expect-gpus and --max-age have no effect on an existing --verdict")
+    if options.out and Path(options.out).suffix.lower() not in (".html", ".htm"):
+        parser.error(f"--out {options.out}: the document is HTML, so its name ends in .html; a browser prints it to PDF")
     first = Path(options.results[0])
     out = Path(options.out) if options.out else (first if first.is_dir() else first.parent) / "acceptance.html"
     beside = out.with_suffix(".json")

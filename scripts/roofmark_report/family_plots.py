@@ -26,12 +26,13 @@ def rate_of(record):
 
 
 def stream(result, entries):
-    """Bandwidth over the bytes touched, with the cache capacities."""
+    """Bytes touched per median time over these bytes, with the cache capacities. A record's own rate counts only what the level that binds has to
+    deliver: beside a cache that keeps a part, it would show a dip."""
     drawn = [e for e in entries if e["roofmark"]["placement"].get("bytes_per_second") and plots.number(e["roofmark"]["shape"].get("bytes"))]
     if not drawn:
         return None
     xs = [plots.number(e["roofmark"]["shape"]["bytes"]) for e in drawn]
-    ys = [e["roofmark"]["placement"]["bytes_per_second"] for e in drawn]
+    ys = [x / e["roofmark"]["measurement"]["median"] for x, e in zip(xs, drawn)]
     labels = list(dict.fromkeys(series_of(e["roofmark"]) for e in drawn))
     series = {}
     for x, y, entry in sorted(zip(xs, ys, drawn), key=lambda item: item[0]):
@@ -305,9 +306,10 @@ def rates(rated, unit):
 def of_family(family, result, entries):
     """The plots of a family, each with its caption."""
     if family == "stream":
-        made = [(stream(result, entries), "Bandwidth over size. Dashed vertical lines mark the cache capacities: to the left of a line the "
-                 "data fit into that cache. A copy counts the bytes read and the bytes written. Solid lines: fp64; dashed: fp32; points "
-                 "without a line: measured at one size.")]
+        made = [(stream(result, entries), "Bandwidth (size / median) over size. Dashed vertical lines mark the cache capacities: to the left "
+                 "of a line the data fit into that cache. A copy counts the bytes read and the bytes written. Solid lines: fp64; dashed: fp32; "
+                 "points without a line: measured at one size. The table's bandwidth leaves out the bytes that caches spare the limiting "
+                 "memory.")]
     elif family == "gemm":
         made = [(gemm_squares(result, entries), "Square matrix products: rate over size, one colour per type. Dotted: the measured ceiling "
                  "of the type. Dashed with open markers: the library's first choice, where the best of several algorithms was measured too."),

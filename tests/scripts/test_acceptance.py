@@ -345,12 +345,13 @@ def test_bad_input_is_one_line(delivered, tmp_path):
     changed.write_text(json.dumps(folded(judged(paths, [])) | {"rules": [{"rule": "r"}]}))
     old = tmp_path / "old.json"
     old.write_text(json.dumps(judged(paths, [])))
-    for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "either --profile or --verdict"),
+    for arguments, said in [((folder,), "either --profile or --verdict"), ((folder, "--profile", "cpu", "--verdict", good), "give only one"),
                             ((folder, "--verdict", tmp_path / "none.json"), "cannot read"), ((folder, "--verdict", paths[0]), "not a verdict of roofmark accept"),
                             ((empty, "--verdict", good), "no result file here has its SHA-256"), ((folder, "--verdict", changed), "not a verdict of roofmark accept"),
                             ((folder, "--verdict", old), "a verdict of version 1, and these scripts read version 2: have roofmark accept judge again"),
                             ((folder, "--verdict", good, "--max-age", "7d"), "have no effect on an existing --verdict"), ((tmp_path / "none", "--profile", "cpu"), "cannot read"),
-                            ((paths[0], "--verdict", good, "--out", paths[0]), "would replace"), ((), "required")]:
+                            ((folder, "--verdict", good, "--out", folder / "document.pdf"), "the document is HTML"),
+                            ((paths[0], "--verdict", good, "--out", paths[0].with_suffix(".html")), "would replace"), ((), "required")]:
         done = run(*arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and said in done.stderr, (arguments, done)
     paths[0].write_text(paths[0].read_text().replace("NVIDIA H200", "NVIDIA  H200", 1))

@@ -33,6 +33,14 @@ def test_atomic_additions_are_no_roof_of_arithmetic(h200):
     assert ridges["global_atomic"] == "" and ridges["fp32_fma"] and ridges["int8_tensor"]
 
 
+def test_the_plot_of_streams_has_no_dip_beside_a_cache(h200):
+    entry = copy.deepcopy(next(entry for entry in h200["benchmarks"] if entry["name"].startswith("stream/triad/")))
+    size, median = int(entry["roofmark"]["shape"]["bytes"]), entry["roofmark"]["measurement"]["median"]
+    entry["roofmark"]["placement"]["bytes_per_second"] = size / 16 / median  # of DRAM, where L2 keeps the rest
+    drawn = family_plots.stream(h200, [entry])["data"]
+    assert [trace["y"] for trace in drawn if trace.get("meta") == "records"] == [[size / median]]
+
+
 def product(h200, **shape):
     """A product of this shape."""
     old = next(entry for entry in h200["benchmarks"] if entry["name"].startswith("gemm/bf16/"))
