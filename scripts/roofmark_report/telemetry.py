@@ -265,4 +265,4 @@ def counters_table(files):
         rows.append([(title, title, name), str(len(read) - once), str(once or ""), "; ".join(worse) or "none", "; ".join(before)])
     return table("counters", [
         ("Counter", "The tooltip has its name in profiles: counter.NAME, state.NAME", False), ("Devices", "Devices that reported it before and after", True), ("read once or reset", "Devices", True),
-        ("Got worse during the runs", "", False), ("Before the runs, if not 0", "", False)], rows, empty=False)
+        ("Got worse during the runs", "", False), ("Before the runs: a state, or errors if not 0", "", False)], rows, empty=False)
