@@ -35,6 +35,8 @@ void write_google_benchmark(std::ostream& out, const std::string& format, const 
     for (const Sample& sample : measurement.samples) {
       run.cpu_accumulated_time += sample.host_seconds * measurement.launches_per_sample;
     }
+    run.repetitions = run.threads = 1;
+    run.repetition_index = 0;  // no default
     run.time_unit = benchmark::kMicrosecond;
     runs.push_back(std::move(run));
   }
