@@ -21,6 +21,7 @@ const PowerLimits k700{{700}, false};
 Record record_of(std::optional<double> watts, std::map<std::string, double> throttled_share) {
   Record record = ok_record("gemm", "x", {{{{resource::dram, 1}}}}, 1e-3);
   auto& telemetry = record.measurement->telemetry.emplace();
+  telemetry.seconds = 2;
   telemetry.power_watts = watts;
   telemetry.throttled_share = std::move(throttled_share);
   return record;
@@ -53,6 +54,12 @@ TEST(HeldPower, WhatHasAnotherReasonOrIsNormalIsNone) {
   for (const char* reason : {"thermal", "hardware thermal", "power brake", "hardware slowdown"}) {
     EXPECT_THAT(found_in(record_of(420, {{"power cap", 1}, {reason, 0.3}}), k700), IsEmpty()) << reason;
   }
+}
+
+TEST(HeldPower, OlderFilesHaveThePowerOfCasesThatAreTooShort) {
+  Record record = record_of(217, {{"power cap", 1}});
+  record.measurement->telemetry->seconds = 0.03;
+  EXPECT_THAT(found_in(record, k700), IsEmpty());
 }
 
 TEST(HeldPower, WithoutPowerOrLimitItIsUnseen) {
