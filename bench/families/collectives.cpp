@@ -26,7 +26,7 @@ std::vector<int> first(const Fabric& fabric, int ranks) {
 }
 
 /// Of pairs between hosts (or NVLink domains) in baseline: all of eight hosts with eight ranks each. All of 128 such hosts
-/// would be 1016 rounds, and take hours.
+/// would be 1016 rounds, 5080 cases.
 constexpr std::size_t kRoundsBetweenHosts = 64;
 
 /// Of each pair in baseline. The two largest depend on the rate of the links, over NVLink no smaller ones.

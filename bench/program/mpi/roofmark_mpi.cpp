@@ -63,8 +63,8 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                               "{}Suites:\n"
                               "  smoke      one all-reduce\n"
                               "  quick      all-reduce, 8 sizes\n"
-                              "  baseline   every collective; pairs of ranks: all, or of more than 64 a sample of\n"
-                              "             those between hosts; scaling; overlap with a product\n"
+                              "  baseline   every collective; pairs of ranks, between many hosts a sample of\n"
+                              "             them; scaling; overlap with a product\n"
                               "  full       baseline with all pairs, by sum, max and avg in fp32, fp16, bf16\n"
                               "             and fp8 (from Hopper on; CPUs: fp32, fp64), in twice as many sizes\n"
                               "  sustained  an all-reduce and an all-to-all: do rates and bits hold?\n{}{}",

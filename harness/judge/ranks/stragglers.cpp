@@ -327,7 +327,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
     return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
   }
   if (found.slowest.empty() && times.empty()) {
-    return "this run did not check for slow ranks: every pair of ranks is among the cases of the suites baseline and full "
+    return "this run did not check for slow ranks: pairs of ranks are among the cases of the suites baseline and full "
            "(--suite baseline --filter '^ping_pong')";
   }
   if (found.not_compared > 0) {
