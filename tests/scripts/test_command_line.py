@@ -556,7 +556,8 @@ def test_google_benchmarks_own_outputs(tmp_path):
     done = roofmark(*SMALL, "--out", tmp_path / "out", "--benchmark_format=json", f"--benchmark_out={tmp_path / 'out.csv'}",
                     "--benchmark_out_format=csv")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["benchmarks"]
+    runs = json.loads(done.stdout)["benchmarks"]
+    assert runs and all((run["repetitions"], run["repetition_index"], run["threads"]) == (1, 0, 1) for run in runs)
     assert "real_time" in (tmp_path / "out.csv").read_text()
     listed = roofmark("run", "--device", "cpu", "--benchmark_list_tests", "--benchmark_filter=^transpose/")
     assert listed.returncode == 0 and "transpose/" in listed.stdout and "stream/" not in listed.stdout
