@@ -31,7 +31,8 @@ struct PowerReadings {
 std::vector<PowerReadings> readings_of(const Record& record, const PowerLimits& limits) {
   std::vector<PowerReadings> found;
   if (!record.measurement) return found;
-  if (record.measurement->telemetry && record.measurement->telemetry->seconds < kLeastSeconds) return found;
+  const auto& summary = record.measurement->telemetry;
+  if (summary && summary->seconds < kLeastSeconds && !summary->energy_joules) return found;
   // What a summary of a device alone and the times of a rank have in common.
   const auto add = [&](std::optional<int> rank, const auto& read) {
     const auto place = static_cast<std::size_t>(rank.value_or(0));

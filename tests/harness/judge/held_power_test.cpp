@@ -60,6 +60,8 @@ TEST(HeldPower, OlderFilesHaveThePowerOfCasesThatAreTooShort) {
   Record record = record_of(217, {{"power cap", 1}});
   record.measurement->telemetry->seconds = 0.03;
   EXPECT_THAT(found_in(record, k700), IsEmpty());
+  record.measurement->telemetry->energy_joules = 6.5;
+  EXPECT_EQ(found_in(record, k700).size(), 1U) << "by the energy counter";
 }
 
 TEST(HeldPower, WithoutPowerOrLimitItIsUnseen) {
