@@ -30,6 +30,11 @@ find_program() {
   return 1
 }
 
+# check_profile PROGRAM PROFILE: exits with 2 where `roofmark accept` could not read it either; before a measurement takes its time.
+check_profile() {
+  "$1" profile check "$2" >/dev/null || (($? == 1)) || exit 2
+}
+
 # stage NAME COMMAND...: prints one line with the time and the CPU time; logs the output, and shows its end if the command fails.
 stage() {
   local name=$1 log=$root/build/logs/$me-${1//[^a-zA-Z0-9]/-}.log spent status=0

@@ -9,11 +9,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "bench/program/usage_error.hpp"
+#include "harness/model/case_pattern.hpp"
 
 namespace roofmark {
 
@@ -28,11 +30,19 @@ std::vector<std::string> names_in(const std::string& path) {
   std::ifstream file(path);
   if (!file) fail(fmt::format("it cannot be read: {}", std::strerror(errno)));
   std::vector<std::string> names;
+  int number = 0;
   for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.find('\0') != std::string::npos) fail("it is not a text file");
     line.resize(std::min(line.size(), line.find('#')));
     const std::size_t first = line.find_first_not_of(kSpace);
     if (first == std::string::npos) continue;
     names.push_back(line.substr(first, line.find_last_not_of(kSpace) + 1 - first));
+    try {
+      names_of_pattern(names.back());
+    } catch (const std::invalid_argument& error) {
+      fail(fmt::format("line {}: {}", number, error.what()));
+    }
   }
   if (file.bad()) fail("it cannot be read to its end");
   if (names.empty()) fail("it names no case");

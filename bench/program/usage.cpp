@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "bench/program/command_model.hpp"
 #include "bench/program/documentation.hpp"
@@ -66,9 +68,29 @@ UsageError unknown_flag(const CLI::App& command, const std::string& flag) {
   return UsageError(fmt::format("unknown flag {}{}", flag, hint));
 }
 
+/// Of a word that is no command here but one of another program or a script: "; it is `roofmark-mpi collectives`".
+std::string elsewhere(const std::string& word) {
+  constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+      {"collectives", "roofmark-mpi collectives"},
+      {"accept", "roofmark accept"},
+      {"profile", "roofmark profile"},
+      {"recover", "roofmark recover"},
+      {"show", "roofmark show"},
+      {"compare", "scripts/compare"},
+      {"fleet", "scripts/fleet"},
+      {"report", "scripts/report"},
+      {"table", "scripts/table"},
+  };
+  for (const auto& [command, whole] : kElsewhere) {
+    if (command == word) return fmt::format("; it is `{}`", whole);
+  }
+  return "";
+}
+
 UsageError unknown_command(const CLI::App& command, const std::string& word) {
   const std::vector<std::string> known = names_of(commands_of(command));
-  const std::string hint = nearest(word, known);
+  const std::string another = command.get_parent() ? "" : elsewhere(word);
+  const std::string hint = another.empty() ? nearest(word, known) : another;
   return UsageError(fmt::format("unknown command '{}'{}", word,
                                 hint.empty() ? fmt::format("; the commands are {}", fmt::join(known, ", ")) : hint));
 }

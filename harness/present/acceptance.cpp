@@ -38,7 +38,7 @@ std::string margin_cell(const Check& check) { return format_change(check.margin)
 
 /// Whether the check decides.
 std::string in_words(const Check& check) {
-  return check.mandatory ? "yes" : check.rule->mandatory == Mandatory::where_measured ? "if measured" : "no";
+  return check.mandatory ? "yes" : check.rule->mandatory == Mandatory::where_measured ? "where measured" : "no";
 }
 
 bool refuses(const Check& check) { return check.mandatory && check.verdict != Verdict::pass; }

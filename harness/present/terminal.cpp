@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "harness/measure/settings.hpp"
@@ -42,7 +43,9 @@ std::string message(const std::string& program, const std::string& text) {
 TerminalStyle terminal_style(std::FILE* stream) {
   TerminalStyle style;
   const int file = ::fileno(stream);
-  style.interactive = ::isatty(file) != 0;
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal && std::string_view(terminal) == "dumb";
+  style.interactive = ::isatty(file) != 0 && !is_dumb;
   const char* no_color = std::getenv("NO_COLOR");
   style.colour = style.interactive && !(no_color && *no_color);
   style.columns = known_columns(file).value_or(style.columns);

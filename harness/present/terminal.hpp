@@ -15,7 +15,7 @@ namespace roofmark {
 
 struct Course;
 
-/// Capabilities of a terminal; colour unless NO_COLOR is set (no-color.org).
+/// Capabilities of a terminal: none if TERM is dumb, as in an editor; colour unless NO_COLOR is set (no-color.org).
 struct TerminalStyle {
   bool interactive = false;  ///< lines can be rewritten
   bool colour = false;

@@ -43,7 +43,7 @@ std::pair<std::filesystem::path, int> create_beside(const std::filesystem::path&
   // A killed process may have left one. With O_EXCL, no link is followed that was put there since.
   ::unlink(temporary.c_str());
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", temporary.string(), std::strerror(errno)));
+  if (file < 0) throw WriteError(fmt::format("cannot create {}: {}", path.string(), std::strerror(errno)));
   return {temporary, file};
 }
 

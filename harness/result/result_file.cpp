@@ -318,6 +318,11 @@ ResultFile read_result(const fs::path& file_or_folder) {
         fs::exists(fs::path(path).replace_extension(".jsonl")) ? way_back(path) : results_below(file_or_folder);
     throw ReadError(fmt::format("no result {}{}", path.string(), back));
   }
+  if (path.extension() == ".jsonl") {
+    throw ReadError(
+        fmt::format("{0} is the journal of a run; its result is {1}, which `roofmark recover {0}` rebuilds if need be",
+                    path.string(), fs::path(path).replace_extension(".json").string()));
+  }
   try {
     return read(path);
   } catch (const nlohmann::json::exception& error) {

@@ -22,13 +22,23 @@ MPI_Datatype mpi_type(DataType type) {
       return MPI_INT32_T;
     case DataType::int8:
       return MPI_INT8_T;
+    // MPI cannot add these, but it can move them.
+    case DataType::fp16:
+    case DataType::bf16:
+      return MPI_UINT16_T;
+    case DataType::fp8:
+      return MPI_UINT8_T;
     default:
       throw Unsupported("MPI has no type for " + std::string(name(type)));
   }
 }
 
-bool has_type(DataType type) {
+bool can_reduce(DataType type) {
   return type == DataType::fp64 || type == DataType::fp32 || type == DataType::int32 || type == DataType::int8;
+}
+
+bool can_move(DataType type) {
+  return can_reduce(type) || type == DataType::fp16 || type == DataType::bf16 || type == DataType::fp8;
 }
 
 class MpiCommunicator final : public Communicator {
@@ -47,7 +57,7 @@ class MpiCommunicator final : public Communicator {
 
   std::size_t most_elements() const override { return INT_MAX; }
   bool supports(Collective op, DataType type, Reduction reduction) const override {
-    return has_type(type) && (!reduces(op) || reduction != Reduction::avg);
+    return reduces(op) ? can_reduce(type) && reduction != Reduction::avg : can_move(type);
   }
   bool out_of_place(Collective op) const override { return op != Collective::broadcast; }
   int in_place_offset(Collective op) const override {

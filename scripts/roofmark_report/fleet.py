@@ -70,6 +70,11 @@ def show(connection, by, good, bad):
     unread = connection.execute("SELECT file, reason FROM unread ORDER BY file").fetchall()
     for file, reason in unread:
         print(f"not read: {printable(file)}: {printable(reason)}")
+    left_out = connection.execute("SELECT file, reason FROM left_out ORDER BY file").fetchall()
+    for file, reason in left_out[:SHOWN]:
+        print(f"left out: {printable(file)}: {printable(reason)}")
+    if len(left_out) > SHOWN:
+        print(f"left out: {len(left_out) - SHOWN} more, which are on the page")
     suspects = fleet_judge.rows(connection, "SELECT * FROM suspects")
     for kind, (_, meaning) in fleet_judge.KINDS.items():
         found = [suspect for suspect in suspects if suspect["kind"] == kind]

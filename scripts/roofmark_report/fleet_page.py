@@ -155,6 +155,7 @@ def page(connection, by, folder):
     judged = sum(host["acceptance"] is not None for host in hosts)
     accepted = (sum(host["acceptance"] == "PASS" for host in hosts), judged, len(hosts) - judged) if judged else None
     unread = fleet_judge.rows(connection, "SELECT file, reason FROM unread ORDER BY file")
+    left_out = fleet_judge.rows(connection, "SELECT file, reason FROM left_out ORDER BY file")
     runs, first, last = connection.execute("SELECT count(*), min(started), max(started) FROM runs").fetchone()
     figures = {name: made for name, made in (("ceilings-plot", _ceilings_plot(connection, by)),) if made}
     history, history_plot = _history(connection)
@@ -176,7 +177,7 @@ def page(connection, by, folder):
         hosts=table("hosts", [("Host", "", False), ("Verdict", "", False), ("Acceptance", "", False), ("Reasons", "", False)],
                     [[host["host"], host["verdict"], host["acceptance"] or ("not judged" if accepted else ""), " · ".join(host["reasons"][:6]) + (f" · {len(host['reasons']) - 6} more" if len(host["reasons"]) > 6 else "")]
                      for host in hosts if host["verdict"] != "good"][:LISTED], empty=False),
-        accepted=accepted, acceptance=_acceptance(connection), unread=unread, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
+        accepted=accepted, acceptance=_acceptance(connection), unread=unread, left_out=left_out, groups=_groups(connection), ceilings=_ceilings(connection), cases=_cases(connection), listed=LISTED, shown=12,
         drift=table("drift", [("Version of", "", False), ("Model", "", False), ("Majority", "", False), ("Differs", "", False), ("GPUs", "", True),
                               ("of", "", True), ("Hosts", "", False)],
                     [[row["what"], row["model"], row["majority"] or "none", row["version"], str(row["gpus"]), str(row["of_all"]), _names(row["hosts"])] for row in drift]),

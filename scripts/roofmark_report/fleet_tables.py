@@ -18,13 +18,13 @@ import orjson
 
 from . import evidence, verdict
 from .program import BAD_INPUT, Problem, read_file
-from .result import LARGEST, SMALLEST, check_sum, observed_clock, without_merged
+from .result import LARGEST, SMALLEST, NoResult, check_sum, observed_clock, without_merged
 
 # A GPU is identified by its UUID, the CPU by its host. In a file of a team each rank has a device, and its own times.
 TABLES = {
     "runs": ("one per file", {
         "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
-        "headline": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)"}),
+        "headline": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)", "sha256": "VARCHAR"}),
     "devices": ("one per run and device; gpu is the UUID, or the host of a CPU; alone: nothing else on its host was measured at the same time; level: the "
                 "run's verdict, as far as it is about this device; fault: what the run reports of the device, such as memory errors", {
         "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "alone": "BOOLEAN", "level": "VARCHAR",
@@ -50,6 +50,7 @@ TABLES = {
         "verdict": "VARCHAR", "measured": "DOUBLE", "margin": "DOUBLE", "expected": "VARCHAR", "found": "VARCHAR",
         "explanation": "VARCHAR"}),
     "unread": ("the files that could not be read", {"file": "VARCHAR", "reason": "VARCHAR"}),
+    "left_out": ("the files that are no results, and the copies of others", {"file": "VARCHAR", "reason": "VARCHAR"}),
 }
 _KINDS = {"VARCHAR": str, "TIMESTAMP": str, "BOOLEAN": bool, "INTEGER": int, "DOUBLE": (int, float), "MAP(VARCHAR, VARCHAR)": dict}
 _FILES_PER_TASK = 100
@@ -316,8 +317,9 @@ def read(path, run, file, given=False):
     if verdict.is_verdict(data):
         return checked(verdict_rows(verdict.parse(data), file, given))
     result, rows = evidence.read(data, lambda result: (result, checked(rows_of(result, run, file))))
-    if os.path.exists(f"{path}.sha256"):
-        check_sum(path, result, hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(data).hexdigest()
+    check_sum(path, result, digest)
+    rows["runs"][0]["sha256"] = digest
     return rows
 
 
@@ -328,6 +330,8 @@ def _read_some(files, folder, first):
         try:
             for table, lines in read(path, run, file, given).items():
                 rows[table] += lines
+        except NoResult as error:
+            rows["left_out"].append({"file": file, "reason": str(error)})
         except ValueError as error:
             rows["unread"].append({"file": file, "reason": str(error)})
         except MemoryError:
@@ -339,6 +343,16 @@ def _read_some(files, folder, first):
             with open(paths[table], "wb") as out:
                 out.writelines(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
     return paths
+
+
+def _leave_out_copies(connection):
+    connection.execute("CREATE TEMPORARY TABLE copies AS SELECT run, file, original FROM (SELECT run, file, "
+                       "first_value(file) OVER (PARTITION BY sha256 ORDER BY file) AS original FROM runs) WHERE file <> original")
+    connection.execute("INSERT INTO left_out SELECT file, 'a copy of ' || original FROM copies")
+    for table, (_, columns) in TABLES.items():
+        if "run" in columns:
+            connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT run FROM copies)")
+    connection.execute("DROP TABLE copies")
 
 
 def _quoted(text):
@@ -375,8 +389,9 @@ def load(folder, scratch, verdicts=()):
                 connection.execute(f"INSERT INTO {table} SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}})",
                                    [path])
                 Path(path).unlink()
+    _leave_out_copies(connection)
     if not connection.execute("SELECT count(*) FROM runs").fetchone()[0]:
-        unread = connection.execute("SELECT * FROM unread ORDER BY file").fetchone()
+        unread = connection.execute("SELECT * FROM (FROM unread UNION ALL FROM left_out) ORDER BY file").fetchone()
         file, reason = unread or (files[0][1], "a verdict and no result")
         raise Problem(BAD_INPUT, f"none of {len(files)} files in {folder} can be read; {file}: {reason}")
     return connection

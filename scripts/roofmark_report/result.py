@@ -23,6 +23,10 @@ class _OutOfRange(ValueError):
     pass
 
 
+class NoResult(ValueError):
+    """The file is whole, but something else."""
+
+
 def _number(text, kind):
     value = kind(text)
     # A number too long for the type reads as infinity and fails here too.
@@ -139,12 +143,15 @@ def parse(data):
     except json.JSONDecodeError as error:
         if not text.strip():
             raise ValueError("it is empty" + _WAY_BACK) from error
+        if text.startswith('{"header"'):
+            raise ValueError(f"it is the journal of a run, not its result{_WAY_BACK}") from error
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
         raise ValueError(f"{'truncated' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg}){_WAY_BACK}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply for a result") from error
     if not isinstance(result, dict) or "schema_version" not in result:
-        raise ValueError("not written by roofmark: no schema_version")
+        damaged = isinstance(result, dict) and "benchmarks" in result
+        raise (ValueError if damaged else NoResult)("not written by roofmark: no schema_version")
     version = result["schema_version"]
     if version == 1 and not isinstance(version, bool):
         raise ValueError("written by an older roofmark (schema 1) with other case names: measure again, or read it with that release")

@@ -67,7 +67,10 @@ def test_the_cases_of_a_file_are_chosen_by_their_names(tmp_path):
     assert arguments[4:8] == ["--case", "gemm/fp32/m:64/n:1,8/k:32", "--case", "gemm/fp32/m:32/n:8/k:64"], (arguments, done.stderr)
 
 
-@pytest.mark.parametrize("text, why", [(None, "it cannot be read: No such file or directory"), ("# none\n", "it names no case"), ("", "it names no case")])
+@pytest.mark.parametrize("text, why", [
+    (None, "it cannot be read: No such file or directory"), ("# none\n", "it names no case"), ("", "it names no case"),
+    ("\x7fELF\0\1", "it is not a text file"),
+    ("# layers\ngemm/fp32/m:64/m:32\n", "line 2: the key 'm' stands twice")])
 def test_a_file_without_cases_is_refused(tmp_path, text, why):
     path = tmp_path / "layers.txt"
     if text is not None:
@@ -85,6 +88,10 @@ def test_show_prints_a_result_as_its_run_did(small_run):
     assert done.stdout == shown.stdout + f"{out / 'result.json'}\n"
     for bad in (out / "none", out.parent / "none.json"):
         assert_one_line(roofmark("show", bad), 2)
+    journal = out / "result.jsonl"
+    done = roofmark("show", journal)
+    assert_one_line(done, 2)
+    assert f"{journal} is the journal of a run; its result is {out / 'result.json'}, " in done.stderr
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

@@ -182,7 +182,7 @@ def test_a_node_is_measured_judged_and_documented(place, profile):
     # A wrong result still has its document; what was never measured has none.
     assert run("accept_node", profile, out, ROOFMARK=measures(place, status=1)).stdout.startswith("ACCEPTED: ")
     for status, ends in ((2, 2), (3, 3), (130, 130)):
-        silent = executable(place / "roofmark", f"#!/bin/bash\nexit {status}\n")
+        silent = executable(place / "roofmark", f"#!/bin/bash\n[[ $1 == profile ]] || exit {status}\n")
         (place / "none").mkdir(exist_ok=True)
         assert run("accept_node", profile, place / "none", ROOFMARK=silent).returncode == ends
 
@@ -248,6 +248,13 @@ def test_a_ci_job_fails_on_a_slower_or_unaccepted_build(place, profile):
         assert (place / f"failed{status}" / "junit.xml").exists(), "what was measured is judged"
     assert job("slower and failed", (3, 3, 3), status=3).returncode == 1
     assert job("usage", status=2).returncode == 2
+
+
+@pytest.mark.parametrize("name, words", [("accept_node", ["out"]), ("accept_rack", ["hosts", 8, "out"]), ("ci_job", ["baseline", "out"])])
+def test_an_unknown_profile_is_found_before_anything_is_measured(place, name, words):
+    done = run(name, "none.toml", *words, ROOFMARK=measures(place), ROOFMARK_MPI=place / "none")
+    assert (done.returncode, done.stdout) == (2, "") and "none.toml" in done.stderr, done.stderr
+    assert not (place / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["accept_node", "accept_rack", "ci_job"])

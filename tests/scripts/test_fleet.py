@@ -418,19 +418,25 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
     text = json.dumps(results[0])
     for name, content, said in [
             ("cut", text[:-5000], "truncated"), ("old", json.dumps(results[0] | {"schema_version": 1}), "older roofmark (schema 1)"),
-            ("other", "[]", "not written by roofmark"), ("nan", text.replace('"cv": 0', '"cv": NaN', 1), "NaN is not JSON"),
+            ("nan", text.replace('"cv": 0', '"cv": NaN', 1), "NaN is not JSON"),
             ("lacks", json.dumps({k: v for k, v in results[0].items() if k != "host"}), "'host' is a required property"),
             ("text", json.dumps(results[0] | {"ceilings": "high"}), "is not of type 'array'"),
             ("time", json.dumps(results[0] | {"started_utc": "2026-13-99T00:00:00Z"}), "its parts do not fit together")]:
         (folder / f"{name}.json").write_text(content)
+    (folder / "list.json").write_text("[]")
+    (folder / "comparison.json").write_text('{"headline": "no case differs"}')
+    shutil.copy(folder / "run0" / "result.json", folder / "copy.json")
     for name, digest in ("edited", "0" * 64), ("whole", hashlib.sha256(text.encode()).hexdigest()):
         (folder / f"{name}.json").write_text(text)
         (folder / f"{name}.json.sha256").write_text(f"{digest}  {name}.json\n")
     done = run(folder)
-    assert done.returncode == 1 and done.stderr == "" and "5 runs of 4 devices" in done.stdout
+    assert done.returncode == 1 and done.stderr == "" and "4 runs of 4 devices" in done.stdout
     unread = [line for line in done.stdout.splitlines() if line.startswith("not read: ")]
-    assert len(unread) == 8
-    for name, said in [("cut", "truncated"), ("old", "older roofmark (schema 1)"), ("other", "not written by roofmark"), ("nan", "NaN is not JSON"),
+    assert len(unread) == 7
+    assert [line for line in done.stdout.splitlines() if line.startswith("left out: ")] == [
+        "left out: comparison.json: not written by roofmark: no schema_version", "left out: list.json: not written by roofmark: no schema_version",
+        "left out: run0/result.json: a copy of copy.json", "left out: whole.json: a copy of copy.json"]
+    for name, said in [("cut", "truncated"), ("old", "older roofmark (schema 1)"), ("nan", "NaN is not JSON"),
                        ("lacks", "'host' is a required property"), ("text", "'array'"), ("time", "its parts do not fit together"),
                        ("edited", "has been changed since it was written")]:
         assert any(line.startswith(f"not read: {name}.json: ") and said in line for line in unread), (name, unread)

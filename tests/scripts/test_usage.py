@@ -29,6 +29,8 @@ def assert_one_line(done, status=2):
 @pytest.mark.parametrize("arguments, said", [
     ([], "no command; the commands are run, list, info, recover, show, accept, profile; see `roofmark --help`"),
     (["measure"], "unknown command 'measure'; the commands are run, list, info, recover, show, accept, profile; see `roofmark --help`"),
+    (["collectives"], "unknown command 'collectives'; it is `roofmark-mpi collectives`; see `roofmark --help`"),
+    (["report", "out"], "unknown command 'report'; it is `scripts/report`; see `roofmark --help`"),
     (["lst"], "unknown command 'lst' (did you mean list?); see `roofmark --help`"),
     (["profile", "shw"], "unknown command 'shw' (did you mean show?); see `roofmark profile --help`"),
     (["profile"], "no command; the commands are check, show; see `roofmark profile --help`"),
