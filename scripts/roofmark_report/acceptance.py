@@ -81,11 +81,11 @@ def _same_legend(figure, first):
         (trace.get("name"), trace.get("marker")) for trace in first["data"]]
 
 
-def narrow(figure, first):
-    """A roofline for the width of an A4 page."""
+def narrow(figure, first, several):
+    """A roofline for the width of an A4 page, higher where it is the only one."""
     figure["data"] = [trace for trace in figure["data"] if trace.get("visible") != "legendonly"]  # paper has no clicks
     layout, same = figure["layout"], _same_legend(figure, first)
-    layout |= {"height": 272 if same else 400, "margin": {"l": 58, "r": 222, "t": 44, "b": 42 if same else 60}, "font": layout["font"] | {"size": 11}}
+    layout |= {"height": 272 if same else 400 if several else 520, "margin": {"l": 58, "r": 222, "t": 44, "b": 42 if same else 60}, "font": layout["font"] | {"size": 11}}
     layout["legend"] |= {"font": {"size": 9}, "entrywidth": 106, "x": -0.12, "y": -0.2, "orientation": "h", "yanchor": "top"}
     layout |= {"showlegend": False} if same else {}
     for label in layout["annotations"]:
@@ -112,7 +112,7 @@ def drawings(chosen):
         roofline, course, reasons = _read(path, lambda data, _: evidence.read(data, lambda result: (
             roofline_plot.roofline(result), telemetry.plot(result, delivery.places(result)), telemetry.reasons(result))))
         if roofline:
-            figures[f"roofline-{i}"] = narrow(roofline, figures.get(rooflines[0][0]) if rooflines else None)
+            figures[f"roofline-{i}"] = narrow(roofline, figures.get(rooflines[0][0]) if rooflines else None, len(chosen) > 1)
             rooflines.append((f"roofline-{i}", caption))
         if course:
             figures[f"telemetry-{i}"] = flat(course, figures.get(courses[0][0]) if courses else None, len(chosen) > 2)
