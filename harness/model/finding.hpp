@@ -87,6 +87,7 @@ enum class FindingKind {
   corrected_errors,
   xid,
   application_xid,
+  informational_xid,
   recovery_action,
   inforom,
   link_errors,
@@ -207,6 +208,9 @@ inline constexpr FindingType kFindingTypes[] = {
      "kernel log (dmesg, \"NVRM: Xid\") names the process; run again without it. If a case of this run failed too, the Xid may "
      "be its own: then suspect the GPU if it comes again.",
      Extent::all},
+    {FindingKind::informational_xid, "informational_xid", Severity::note, Doubt::nothing, FoundBy::counters,
+     "Such an Xid is no fault: NVIDIA's list of Xid errors says to ignore it. Where memory lost data or a row waits for a "
+     "reset, other counters of the GPU say so."},
     {FindingKind::recovery_action, "recovery_action", Severity::error, Doubt::device, FoundBy::counters,
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
      "(nvidia-smi -r resets a GPU). Where that is to drain P2P, end the programs that copy between GPUs: the driver then names "

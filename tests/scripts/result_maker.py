@@ -283,7 +283,7 @@ class Maker:
 def counters(rank=0, **values):
     """What a GPU counts, of which nothing changes during a run; `values` are (before, after)."""
     steady = {"ecc_corrected": 0, "ecc_uncorrected": 0, "remapped_rows_corrected": 0, "remapped_rows_uncorrected": 0, "remap_pending": 0, "remap_failed": 0,
-              "xid": 0, "application_xid": 0, "recovery_action": 0, "inforom_corrupted": 0, "pcie_replays": 0, "pcie_width": 16, "nvlink_crc_errors": 0, "nvlink_links": 18, "fabric_completed": 1, "fabric_degraded": 0, "fabric_unhealthy": 0,
+              "xid": 0, "application_xid": 0, "informational_xid": 0, "recovery_action": 0, "inforom_corrupted": 0, "pcie_replays": 0, "pcie_width": 16, "nvlink_crc_errors": 0, "nvlink_links": 18, "fabric_completed": 1, "fabric_degraded": 0, "fabric_unhealthy": 0,
               "power_limit_of_default": 1, "foreign_processes": 0}
     falls = ("pcie_width", "nvlink_links", "fabric_completed", "power_limit_of_default")
     made = []

@@ -589,6 +589,15 @@ def test_the_xid_of_another_program_is_no_fault_of_the_gpu(run):
     assert found.result["verdict"]["level"] == "doubtful"
 
 
+def test_an_xid_that_informs_is_a_note(run):
+    found = run(GPUMODEL_COUNTER="informational_xid:1")
+    assert found.status == 0, found.stderr
+    finding, = found.findings("informational_xid")
+    assert finding["severity"] == "note" and finding["doubt"] == "nothing"
+    assert finding["text"].endswith("the last is number 63, a faulty row or page of memory was marked for replacement")
+    assert not found.findings("xid")
+
+
 def ratio(a, b, name):
     """Seconds of a case in a, over those in b."""
     return a.record(name)["measurement"]["median"] / b.record(name)["measurement"]["median"]

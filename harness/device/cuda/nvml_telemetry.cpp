@@ -213,13 +213,16 @@ CounterReadings NvmlTelemetry::counters() {
   count_nvlink_errors(readings);
   state_condition(whole);
   from.xid->drain();
-  const auto count_xids = [&whole](const char* id, const char* number_id, const std::optional<Xids>& xids) {
-    if (!xids) return;
+  constexpr std::tuple<XidClass, const char*, const char*> kXidCounters[] = {
+      {XidClass::fault, "xid", "xid_number"},
+      {XidClass::application, "application_xid", "application_xid_number"},
+      {XidClass::informational, "informational_xid", "informational_xid_number"}};
+  for (const auto& [which, id, number_id] : kXidCounters) {
+    const std::optional<Xids> xids = from.xid->of(which);
+    if (!xids) continue;
     whole[id] = xids->count;
     if (xids->last) whole[number_id] = *xids->last;
-  };
-  count_xids("xid", "xid_number", from.xid->faults());
-  count_xids("application_xid", "application_xid_number", from.xid->of_applications());
+  }
   if (const auto processes = device_.foreign_processes(root_)) {
     whole["foreign_processes"] = static_cast<double>(processes->size());
   }

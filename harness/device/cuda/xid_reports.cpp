@@ -10,7 +10,6 @@
 #include <cctype>
 #include <cerrno>
 
-#include "harness/device/xid.hpp"
 #include "harness/machine/files.hpp"
 
 namespace roofmark::cuda {
@@ -61,14 +60,16 @@ void XidReports::drain() {
 }
 
 void XidReports::count(double number) {
-  Xids& xids = find_application_xid(number) ? of_applications_ : faults_;
+  Xids& xids = counted_[class_of_xid(number)];
   ++xids.count;
   xids.last = number;
 }
 
-std::optional<Xids> XidReports::known(const Xids& xids) const {
+std::optional<Xids> XidReports::of(XidClass which) const {
   const bool readable = (events_ && !refused_) || log_ >= 0;
-  return readable || xids.count > 0 ? std::optional(xids) : std::nullopt;
+  const auto found = counted_.find(which);
+  if (found != counted_.end()) return found->second;
+  return readable ? std::optional(Xids()) : std::nullopt;
 }
 
 void XidReports::drain_events() {

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "harness/device/cuda/nvml.hpp"
+#include "harness/device/xid.hpp"
 
 namespace roofmark::cuda {
 
-/// Reports of one kind.
+/// Reports of one class.
 struct Xids {
   double count = 0;
   std::optional<double> last;  ///< its number
@@ -28,15 +30,12 @@ class XidReports {
   /// Takes in what was reported since the last call, without waiting.
   void drain();
   /// Absent where neither can be read, or no longer, unless there was a report before.
-  std::optional<Xids> faults() const { return known(faults_); }
-  /// kApplicationXids; absent as faults().
-  std::optional<Xids> of_applications() const { return known(of_applications_); }
+  std::optional<Xids> of(XidClass which) const;
 
  private:
   void drain_events();
   void drain_log();
   void count(double number);
-  std::optional<Xids> known(const Xids& xids) const;
 
   const Nvml& nvml_;
   void* events_ = nullptr;
@@ -44,7 +43,7 @@ class XidReports {
   std::string gpu_in_log_;  ///< its lines in the log begin with it: "NVRM: Xid (PCI:0000:3b:00"
   std::string rest_;        ///< of the log, a line whose end was not read yet
   bool refused_ = false;    ///< the driver tells no more events, as that of a lost GPU
-  Xids faults_, of_applications_;
+  std::map<XidClass, Xids> counted_;
 };
 
 }  // namespace roofmark::cuda

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "../runtime/properties.hpp"
 
@@ -80,7 +81,7 @@ struct EventData {
   unsigned long long type, data;
   unsigned gpu_instance, compute_instance;
 };
-constexpr unsigned long long xid_event = 8, fallen_off_the_bus = 79, page_fault = 31;
+constexpr unsigned long long xid_event = 8;
 
 /// Of one device, whose Xid events it delivers.
 struct EventSet {
@@ -424,12 +425,17 @@ int nvmlEventSetWait_v2(EventSet* set, EventData* event, unsigned) {
   if (!set || !event) return invalid_argument;
   if (is_lost()) return gpu_is_lost;
   if (!set->device) return timeout;
-  const auto faults = events(set->device, "xid");
-  if (set->delivered >= faults + events(set->device, "application_xid")) return timeout;
-  const auto number = set->delivered < faults ? fallen_off_the_bus : page_fault;
-  ++set->delivered;
-  *event = {set->device, xid_event, number, 0xFFFFFFFF, 0xFFFFFFFF};
-  return success;
+  constexpr std::pair<const char*, unsigned long long> numbers[] = {
+      {"xid", 79}, {"application_xid", 31}, {"informational_xid", 63}};
+  unsigned long long before = 0;
+  for (const auto& [id, number] : numbers) {
+    before += events(set->device, id);
+    if (set->delivered >= before) continue;
+    ++set->delivered;
+    *event = {set->device, xid_event, number, 0xFFFFFFFF, 0xFFFFFFFF};
+    return success;
+  }
+  return timeout;
 }
 
 /// This process and those of others.

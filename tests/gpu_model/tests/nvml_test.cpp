@@ -247,7 +247,8 @@ TEST_F(Nvml, AFieldThatIsNotModelledLeavesTheOthers) {
 }
 
 TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
-  in_new_process({{"GPUMODEL_COUNTER", "ecc_uncorrected:3,nvlink_links:2,recovery_action:1,xid:2,application_xid:1"}}, [] {
+  const char* const steps = "ecc_uncorrected:3,nvlink_links:2,recovery_action:1,xid:2,application_xid:1,informational_xid:1";
+  in_new_process({{"GPUMODEL_COUNTER", steps}}, [] {
     EXPECT_EQ(call("nvmlInit_v2"), success);
     void* const device = device_on_bus(0);
     const auto uncorrected = [&] {
@@ -285,6 +286,8 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
     EXPECT_EQ(event.data, 31u);
+    EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
+    EXPECT_EQ(event.data, 63u);
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), timeout);
     EXPECT_EQ(call("nvmlEventSetFree", set), success);
   });

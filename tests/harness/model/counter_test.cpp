@@ -172,10 +172,17 @@ TEST(FindWorseCounters, SayTheNumberOfTheLastEvent) {
 }
 
 /// The classes of NVIDIA's catalog, and what Kubernetes' GPU plugin ignores.
-TEST(FindApplicationXid, KnowsThoseThatProgramsCause) {
-  for (const int number : {13, 31, 43, 45, 68, 109, 137}) EXPECT_TRUE(find_application_xid(number)) << number;
-  for (const int number : {0, 32, 48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 154, 171, 172, 999}) {
-    EXPECT_FALSE(find_application_xid(number)) << number;
+TEST(Xids, AreOfTheirClass) {
+  for (const int number : {13, 31, 43, 45, 68, 109, 137}) EXPECT_EQ(class_of_xid(number), XidClass::application) << number;
+  for (const int number : {14, 63, 93, 106, 107, 121}) EXPECT_EQ(class_of_xid(number), XidClass::informational) << number;
+  for (const int number :
+       {0, 32, 38, 44, 48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140, 141, 143, 154, 157, 160, 161, 171, 172, 999}) {
+    EXPECT_EQ(class_of_xid(number), XidClass::fault) << number;
+  }
+  for (const Xid& xid : kXids) {
+    EXPECT_NE(xid.tells, XidClass::fault);
+    EXPECT_FALSE(meaning_of_xid(xid.number).empty());
+    EXPECT_EQ(find_xid(xid.number), &xid) << "listed once";
   }
 }
 

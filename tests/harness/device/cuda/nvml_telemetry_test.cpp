@@ -324,7 +324,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.fields[230] = 2;
   report_pcie_errors(8, 9, 10);
   const auto source = open();
-  driver.xids = {79, 94, 31};
+  driver.xids = {79, 94, 31, 63};
   const std::map<std::string, double> expected = {{"ecc_corrected", 1},
                                                   {"ecc_uncorrected", 2},
                                                   {"remapped_rows_corrected", 3},
@@ -335,6 +335,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"retired_pages_uncorrected", 6},
                                                   {"xid", 0},
                                                   {"application_xid", 0},
+                                                  {"informational_xid", 0},
                                                   {"recovery_action", 2},
                                                   {"inforom_corrupted", 0},
                                                   {"pcie_replays", 7},
@@ -432,6 +433,9 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        FindingKind::application_xid,
        "driver error reports (Xid) that programs cause: rose by 2 during the run, from 0 to 2; the last is number 31, a page "
        "fault: a kernel or a copy used an address without memory"},
+      {[] { driver.xids = {121}; }, FindingKind::informational_xid,
+       "informational driver reports (Xid): rose by 1 during the run, from 0 to 1; the last is number 121, corrected errors of "
+       "the link to the Grace CPU (NVLink-C2C)"},
   };
   for (const auto& fault : faults) {
     driver = fake_nvml::Driver();
@@ -508,6 +512,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
        {"power_limit", "state_power_limit_of_default"}},
       {"Xid", [] { driver.xids = {79}; }, {"xid"}, {}},
       {"Xid of another program", [] { driver.xids = {13, 31, 43, 45, 68, 109, 137}; }, {}, {}},
+      {"informational Xid", [] { driver.xids = {14, 63, 93, 106, 107, 121}; }, {}, {}},
       {"processes", [] { driver.processes = 2; }, {"foreign_process", "state_foreign_processes"}, {"state_foreign_processes"}},
   };
   const auto nothing = [] {};
@@ -708,15 +713,17 @@ TEST_F(NvmlTelemetryTest, XidEventsAreTakenInWithEachReadingAndTheSetIsFreed) {
   EXPECT_EQ(driver.sets, 0);
 }
 
-TEST_F(NvmlTelemetryTest, XidsOfProgramsAndOfFaultsAreCountedApart) {
+TEST_F(NvmlTelemetryTest, XidsAreCountedByTheirClass) {
   const auto source = open();
   source->read();
-  driver.xids = {31, 94, 43, 12345};
+  driver.xids = {31, 94, 43, 63, 12345};
   auto counters = sums(source->counters());
   EXPECT_EQ(counters.at("xid"), 2);
   EXPECT_EQ(counters.at("xid_number"), 12345) << "an unknown one is a fault";
   EXPECT_EQ(counters.at("application_xid"), 2);
   EXPECT_EQ(counters.at("application_xid_number"), 43);
+  EXPECT_EQ(counters.at("informational_xid"), 1);
+  EXPECT_EQ(counters.at("informational_xid_number"), 63);
 }
 
 TEST_F(NvmlTelemetryTest, OfAGpuWithoutInforomNothingIsSaidOfIt) {
@@ -745,29 +752,29 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
   XidReports reports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
   EXPECT_EQ(driver.sets, 0);
   reports.drain();
-  EXPECT_EQ(reports.faults()->count, 0);
-  EXPECT_FALSE(reports.faults()->last);
+  EXPECT_EQ(reports.of(XidClass::fault)->count, 0);
+  EXPECT_FALSE(reports.of(XidClass::fault)->last);
   log("4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 62, pid=1, name=x\n4,3,4,-;NVRM: Xid (PCI:0000:3c:00): 48, another "
       "GPU\n6,4,5,-;usb\n");
   log("4,5,6,-;NVRM: Xid (PCI:0000:3b:00): 94, pi");
   reports.drain();
-  EXPECT_EQ(reports.faults()->count, 1);
-  EXPECT_EQ(reports.faults()->last, 62);
+  EXPECT_EQ(reports.of(XidClass::fault)->count, 1);
+  EXPECT_EQ(reports.of(XidClass::fault)->last, 62);
   log("d=2\n");
   reports.drain();
-  EXPECT_EQ(reports.faults()->count, 2);
-  EXPECT_EQ(reports.faults()->last, 94);
+  EXPECT_EQ(reports.of(XidClass::fault)->count, 2);
+  EXPECT_EQ(reports.of(XidClass::fault)->last, 94);
   log("4,6,7,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01): 95, pid=3\n4,7,8,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01 GPU-CI:00): 43, "
       "pid=3\n");
   reports.drain();
-  EXPECT_EQ(reports.faults()->count, 3) << "with MIG the driver names the instance";
-  EXPECT_EQ(reports.faults()->last, 95);
-  EXPECT_EQ(reports.of_applications()->count, 1);
-  EXPECT_EQ(reports.of_applications()->last, 43);
+  EXPECT_EQ(reports.of(XidClass::fault)->count, 3) << "with MIG the driver names the instance";
+  EXPECT_EQ(reports.of(XidClass::fault)->last, 95);
+  EXPECT_EQ(reports.of(XidClass::application)->count, 1);
+  EXPECT_EQ(reports.of(XidClass::application)->last, 43);
   log("4,8,9,-;NVRM: Xid (PCI:0000:3b:00[7]: segfault at 0\n6,9,10,-;;NVRM: Xid (PCI:0000:3b:00): 79[7]: segfault at 0\n"
       "6,9,11,-;a ;NVRM: Xid (PCI:0000:3b:00): 79[7]\n");
   reports.drain();
-  EXPECT_EQ(reports.faults()->count, 3) << "a process has that name";
+  EXPECT_EQ(reports.of(XidClass::fault)->count, 3) << "a process has that name";
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
