@@ -64,7 +64,12 @@ std::vector<CounterChange> device_changes(int rank, const CounterReadings& befor
     if (type.of != CounterOf::device) continue;
     CounterChange change = change_of(type, rank, before, after);
     if (!change.before) change.after = change_of(type, rank, after, {}).before;
-    change.number = value_of(after, "", type.number_id);
+    const auto of_last_event = [&](std::string_view id) {
+      const auto known = value_of(after, "", id);
+      return known ? known : value_of(before, "", id);
+    };
+    change.number = of_last_event(type.number_id);
+    change.age_seconds = of_last_event(type.age_id);
     if (change.before || change.after) changes.push_back(std::move(change));
   }
   return changes;

@@ -24,6 +24,15 @@ std::string tolerance_text(const Tolerance& tolerated) {
   return fmt::format("up to {:g} per {} are normal", tolerated.amount, time);
 }
 
+/// "; the last is number 31, a page fault"
+std::string last_event(const CounterType& type, const CounterChange& change) {
+  std::string text;
+  if (change.number) text += fmt::format("; the last is number {:g}", *change.number);
+  if (change.number && type.meaning) text += fmt::format(", {}", type.meaning(*change.number));
+  if (change.age_seconds) text += fmt::format(", {} before the run", format_duration(*change.age_seconds));
+  return text;
+}
+
 bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
   if (!type.healthy || !state) return false;
   return type.is_worse_lower() ? *state < *type.healthy : *state > *type.healthy;
@@ -57,15 +66,16 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
       finding.text = fmt::format("{}{}: {} by {} during the run, from {} to {}", whose, type->title, moved,
                                  format_in_full(worse), format_in_full(*change.before), format_in_full(*change.after));
       if (!change.where.empty()) finding.text += fmt::format(" ({})", change.where);
-      if (change.number) finding.text += fmt::format("; the last is number {:g}", *change.number);
-      if (change.number && type->meaning) finding.text += fmt::format(", {}", type->meaning(*change.number));
+      finding.text += last_event(*type, change);
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
       finding.brief = fmt::format("{}{} {} by {}", whose, type->title, moved, format_in_full(worse));
       if (!change.where.empty()) finding.brief += fmt::format(" ({})", change.where);
     } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
       finding.text = fmt::format("{}{}: {}", whose, type->title, state_text(*type, change.before.value_or(*worst)));
-      if (change.before && change.after) {
+      if (type->kind == CounterKind::past) {
+        finding.text += last_event(*type, change);
+      } else if (change.before && change.after) {
         finding.text += fmt::format(" before the run, {} after it", state_text(*type, *change.after));
       }
       finding.size = std::abs(*worst - *type->healthy);

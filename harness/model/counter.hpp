@@ -20,6 +20,7 @@ enum class CounterKind {
   events,   ///< cumulative: they only rise, and a fall means that the device was reset
   present,  ///< current, such as other processes and rows that wait for a reset: a rise is worse
   parts,    ///< working now, such as links: a fall is worse
+  past,     ///< events before the run, which does not change them
 };
 
 /// A change for the worse that is normal: up to `amount`, per `seconds` if that is not 0. A run that is shorter than `seconds`
@@ -48,6 +49,7 @@ struct CounterType {
   /// Of its values from 0 on, where these are no amounts: which state it is counts, and not the way from one to another.
   std::span<const std::string_view> words{};
   std::string_view (*meaning)(double number) = nullptr;  ///< of the last event's number; empty if it has none
+  std::string_view age_id{};                             ///< id of the last event's age
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
 };
@@ -73,28 +75,23 @@ inline constexpr CounterType kCounters[] = {
     {"retired_pages_uncorrected", FindingKind::uncorrected_errors, CounterKind::events,
      "memory pages retired after uncorrected errors"},
     {"xid", FindingKind::xid, CounterKind::events, "driver error reports (Xid)", "xid_number"},
-    {"application_xid",
-     FindingKind::application_xid,
-     CounterKind::events,
-     "driver error reports (Xid) that programs cause",
-     "application_xid_number",
-     {},
-     {},
-     CounterOf::device,
-     {},
-     {},
-     meaning_of_xid},
-    {"informational_xid",
-     FindingKind::informational_xid,
-     CounterKind::events,
-     "informational driver reports (Xid)",
-     "informational_xid_number",
-     {},
-     {},
-     CounterOf::device,
-     {},
-     {},
-     meaning_of_xid},
+    {.id = "application_xid",
+     .finding = FindingKind::application_xid,
+     .title = "driver error reports (Xid) that programs cause",
+     .number_id = "application_xid_number",
+     .meaning = meaning_of_xid},
+    {.id = "informational_xid",
+     .finding = FindingKind::informational_xid,
+     .title = "informational driver reports (Xid)",
+     .number_id = "informational_xid_number",
+     .meaning = meaning_of_xid},
+    {.id = "past_xid",
+     .finding = FindingKind::past_xid,
+     .kind = CounterKind::past,
+     .title = "driver error reports (Xid) between the host's boot and the run",
+     .number_id = "past_xid_number",
+     .healthy = 0,
+     .age_id = "past_xid_age_seconds"},
     {"recovery_action",
      FindingKind::recovery_action,
      CounterKind::present,
@@ -224,14 +221,16 @@ struct CounterChange {
   std::string id;
   int rank = 0;
   std::optional<double> before, after;
-  std::optional<double> number{};   ///< of the last event, where it has one
-  std::string where{};              ///< the parts that got worse, the worst first, where it has parts: "link 7, link 2"
-  std::optional<double> largest{};  ///< by how much the worst of these parts got worse
+  std::optional<double> number{};       ///< of the last event, where it has one
+  std::string where{};                  ///< the parts that got worse, the worst first, where it has parts: "link 7, link 2"
+  std::optional<double> largest{};      ///< by how much the worst of these parts got worse
+  std::optional<double> age_seconds{};  ///< of the last event when the run began, where it has one
 
   /// By how much it got worse; absent if it could not be read, or was reset in between.
   std::optional<double> worse() const {
-    if (!before || !after) return std::nullopt;
     const CounterType* const type = find_counter(id);
+    if (type && type->kind == CounterKind::past && worst()) return 0;
+    if (!before || !after) return std::nullopt;
     if (type && type->is_worse_lower()) return std::max(*before - *after, 0.0);
     if (type && type->kind == CounterKind::present) return std::max(*after - *before, 0.0);
     return *after >= *before ? std::optional(*after - *before) : std::nullopt;

@@ -172,6 +172,7 @@ Json to_json(const std::vector<CounterChange>& counters) {
     put(entry, "number", counter.number);
     put(entry, "where", counter.where);
     put(entry, "largest", counter.largest);
+    put(entry, "age_seconds", counter.age_seconds);
     json.push_back(std::move(entry));
   }
   return json;
@@ -188,6 +189,7 @@ std::vector<CounterChange> counters_from_json(const JsonText::View& json) {
     get(entry, "number", counter.number);
     get(entry, "where", counter.where);
     get(entry, "largest", counter.largest);
+    get(entry, "age_seconds", counter.age_seconds);
   });
   return counters;
 }

@@ -121,7 +121,7 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
     if (!device_.call("nvmlDeviceGetTemperatureThreshold", threshold, &celsius)) continue;
     found.slowdown_celsius = std::min(found.slowdown_celsius.value_or(celsius), static_cast<double>(celsius));
   }
-  found.xid = std::make_unique<XidReports>(device_, kernel_log_);
+  found.xid = std::make_unique<XidReports>(device_, kernel_log_, seconds_());
   return found;
 }
 
@@ -213,16 +213,16 @@ CounterReadings NvmlTelemetry::counters() {
   count_nvlink_errors(readings);
   state_condition(whole);
   from.xid->drain();
-  constexpr std::tuple<XidClass, const char*, const char*> kXidCounters[] = {
-      {XidClass::fault, "xid", "xid_number"},
-      {XidClass::application, "application_xid", "application_xid_number"},
-      {XidClass::informational, "informational_xid", "informational_xid_number"}};
-  for (const auto& [which, id, number_id] : kXidCounters) {
-    const std::optional<Xids> xids = from.xid->of(which);
-    if (!xids) continue;
+  const auto count_xids = [&whole](const std::string& id, const std::optional<Xids>& xids) {
+    if (!xids) return;
     whole[id] = xids->count;
-    if (xids->last) whole[number_id] = *xids->last;
-  }
+    if (xids->last) whole[id + "_number"] = *xids->last;
+    if (xids->age_seconds) whole[id + "_age_seconds"] = *xids->age_seconds;
+  };
+  count_xids("xid", from.xid->of(XidClass::fault));
+  count_xids("application_xid", from.xid->of(XidClass::application));
+  count_xids("informational_xid", from.xid->of(XidClass::informational));
+  count_xids("past_xid", from.xid->past());
   if (const auto processes = device_.foreign_processes(root_)) {
     whole["foreign_processes"] = static_cast<double>(processes->size());
   }

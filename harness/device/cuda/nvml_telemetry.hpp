@@ -19,7 +19,7 @@ namespace roofmark::cuda {
 /// A GPU's state as reported by NVML; unreported values are absent. The first query initialises NVML in the querying thread.
 class NvmlTelemetry final : public TelemetrySource {
  public:
-  /// `root` is "/", or a copy in tests; `seconds` is the clock of the readings.
+  /// `root` is "/", or a copy in tests; `seconds` is the clock of the readings, since the host booted.
   explicit NvmlTelemetry(const NvmlDevice& device, std::filesystem::path kernel_log = "/dev/kmsg",
                          std::filesystem::path root = "/", std::function<double()> seconds = steady_seconds)
       : device_(device), kernel_log_(std::move(kernel_log)), root_(std::move(root)), seconds_(std::move(seconds)) {}

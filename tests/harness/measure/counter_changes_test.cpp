@@ -49,6 +49,15 @@ TEST(DeviceChanges, NameThePartsThatGotWorseAndTolerateAsMuchOfAllTogether) {
             "NVLink CRC errors: rose by 120 during the run, from 0 to 120 (link 0, link 1); up to 100 per second are normal");
 }
 
+TEST(DeviceChanges, TheLastEventIsKnownFromBeforeWhereTheDeviceTellsNoMore) {
+  const CounterReadings before{{"", {{"past_xid", 2}, {"past_xid_number", 79}, {"past_xid_age_seconds", 60}}}};
+  const auto changes = device_changes(0, before, {});
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].worst(), 2);
+  EXPECT_EQ(changes[0].number, 79);
+  EXPECT_EQ(changes[0].age_seconds, 60);
+}
+
 TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {
   const CounterReadings before{{"a", up({{"network_rate", 400}})}, {"b", up({{"network_rate", 400}})}};
   const CounterReadings gone{{"a", up({{"network_rate", 200}})}, {"b", {{"network_ports", 0}}}};

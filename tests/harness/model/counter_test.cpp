@@ -59,7 +59,7 @@ TEST(CounterChange, ProcessesMayGoAwayAndEventsMayNot) {
 
 TEST(FindWorseCounters, EveryCounterHasItsFinding) {
   for (const CounterType& type : kCounters) {
-    if (!type.words.empty()) continue;
+    if (!type.words.empty() || type.kind == CounterKind::past) continue;
     const CounterChange change{std::string(type.id), 0, 4, type.is_worse_lower() ? 1 : 207};
     const auto findings = find_worse_counters({change}, {});
     ASSERT_EQ(findings.size(), 1u) << type.id;
@@ -169,6 +169,21 @@ TEST(FindWorseCounters, SayTheNumberOfTheLastEvent) {
   EXPECT_EQ(of_program[0].text,
             "driver error reports (Xid) that programs cause: rose by 1 during the run, from 0 to 1; the last is number 45, a "
             "program ended or was killed while the GPU worked for it");
+}
+
+TEST(FindWorseCounters, WhatDatesFromBeforeTheRunHasItsAge) {
+  CounterChange change{"past_xid", 0, 3, {}, 79};
+  EXPECT_EQ(change.worse(), 0) << "the run does not change it";
+  change.age_seconds = 8280;
+  const auto findings = find_worse_counters({change}, {{"cuda:0", "node1"}});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].text,
+            "cuda:0: driver error reports (Xid) between the host's boot and the run: 3; the last is number "
+            "79, 2 h 18 min before the run");
+  EXPECT_EQ(type_of(findings[0].kind).severity, Severity::note);
+  EXPECT_THAT(find_worse_counters({{"past_xid", 0, 0, 0}}, {}), IsEmpty());
+  EXPECT_EQ((CounterChange{"past_xid"}.worse()), std::nullopt);
+  EXPECT_FALSE(uncounted({change}, 0).contains(FindingKind::past_xid));
 }
 
 /// The classes of NVIDIA's catalog, and what Kubernetes' GPU plugin ignores.

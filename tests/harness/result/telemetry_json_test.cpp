@@ -109,7 +109,8 @@ TEST(TelemetryJson, AnEmptySeriesComesBack) {
 }
 
 TEST(TelemetryJson, CountersComeBackAndSayWhatGotWorse) {
-  const std::vector<CounterChange> counters = {{"ecc_corrected", 1, 2, 5}, {"nvlink_links", 0, 18, 17}, {"xid", 0, {}, 1, 79}};
+  std::vector<CounterChange> counters = {{"ecc_corrected", 1, 2, 5}, {"nvlink_links", 0, 18, 17}, {"xid", 0, {}, 1, 79}};
+  counters[2].age_seconds = 60;
   const Json json = to_json(counters);
   EXPECT_EQ(json[0].at("worse"), 3);
   EXPECT_EQ(json[1].at("worse"), 1);
@@ -123,6 +124,7 @@ TEST(TelemetryJson, CountersComeBackAndSayWhatGotWorse) {
     EXPECT_EQ(back[i].before, counters[i].before);
     EXPECT_EQ(back[i].after, counters[i].after);
     EXPECT_EQ(back[i].number, counters[i].number);
+    EXPECT_EQ(back[i].age_seconds, counters[i].age_seconds);
   }
 }
 

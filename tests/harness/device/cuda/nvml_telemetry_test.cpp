@@ -76,6 +76,9 @@ class NvmlTelemetryTest : public testing::Test {
     root_.put(folder + "fatal", "Undefined 0\nTOTAL_ERR_FATAL " + std::to_string(fatal));
   }
 
+  /// Adds lines to the kernel's log.
+  void log(const std::string& lines) const { std::ofstream(root_.root / "kmsg", std::ios::app) << lines; }
+
   /// The process is in a container that does not see those of others.
   void enter_container() const {
     std::filesystem::create_directories(root_.root / "proc/self/ns");
@@ -323,6 +326,8 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.fields[221] = 4;
   driver.fields[230] = 2;
   report_pcie_errors(8, 9, 10);
+  log("4,1,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n");
+  now_ = 62;
   const auto source = open();
   driver.xids = {79, 94, 31, 63};
   const std::map<std::string, double> expected = {{"ecc_corrected", 1},
@@ -336,6 +341,9 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"xid", 0},
                                                   {"application_xid", 0},
                                                   {"informational_xid", 0},
+                                                  {"past_xid", 1},
+                                                  {"past_xid_number", 79},
+                                                  {"past_xid_age_seconds", 60},
                                                   {"recovery_action", 2},
                                                   {"inforom_corrupted", 0},
                                                   {"pcie_replays", 7},
@@ -528,6 +536,8 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
     };
     EXPECT_EQ(judged(from_before, nothing), failing(fault.before)) << fault.what << ", before the run";
   }
+  log("4,1,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n");
+  EXPECT_THAT(judged(healthy, nothing), IsEmpty()) << "a fault before the run, which the GPU may have left behind";
   // A driver that tells nothing, or no more.
   const std::map<std::string, Verdict> blind = {{"xid", Verdict::not_measured}};
   EXPECT_EQ(judged([] { driver.refused.insert("nvmlDeviceRegisterEvents"); }, nothing), blind);
@@ -746,10 +756,9 @@ TEST_F(NvmlTelemetryTest, ALostGpuTellsNothingAnyMore) {
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
-  const auto log = [this](const std::string& text) { std::ofstream(root_.root / "kmsg", std::ios::app) << text; };
   driver.refused.insert("nvmlDeviceRegisterEvents");
   log("4,1,2,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1, an old one\n");
-  XidReports reports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg");
+  XidReports reports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg", 0);
   EXPECT_EQ(driver.sets, 0);
   reports.drain();
   EXPECT_EQ(reports.of(XidClass::fault)->count, 0);
@@ -775,6 +784,35 @@ TEST_F(NvmlTelemetryTest, WithoutEventsTheKernelsLogIsCounted) {
       "6,9,11,-;a ;NVRM: Xid (PCI:0000:3b:00): 79[7]\n");
   reports.drain();
   EXPECT_EQ(reports.of(XidClass::fault)->count, 3) << "a process has that name";
+}
+
+TEST_F(NvmlTelemetryTest, FaultsBeforeTheRunAreThoseOfTheKernelsLog) {
+  const auto past = [this](double now) {
+    return XidReports(NvmlDevice(fake_nvml::library(), "GPU-1", "0000:3B:00.0"), root_.root / "kmsg", now).past();
+  };
+  EXPECT_FALSE(past(0)) << "there is no log";
+  log("");
+  EXPECT_FALSE(past(0)) << "a log without lines is none";
+  log("6,0,0,-;Linux version 6.8\n");
+  EXPECT_EQ(past(9)->count, 0);
+  EXPECT_FALSE(past(9)->last);
+  log("4,1,3000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n4,2,4000000,-;NVRM: Xid (PCI:0000:3b:00 GPU-I:01): 95, pid=1\n");
+  // Of another GPU, of a program, informational, and what a process wrote into the log.
+  log("4,3,5000000,-;NVRM: Xid (PCI:0000:3c:00): 79, pid=1\n4,4,6000000,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n"
+      "4,5,7000000,-;NVRM: Xid (PCI:0000:3b:00): 63, pid=1\n12,6,8000000,-;NVRM: Xid (PCI:0000:3b:00): 48, pid=1\n");
+  EXPECT_EQ(past(64)->count, 2);
+  EXPECT_EQ(past(64)->last, 95);
+  EXPECT_EQ(past(64)->age_seconds, 60);
+  EXPECT_EQ(past(3.9)->age_seconds, 0) << "the kernel's clock is another";
+}
+
+TEST_F(NvmlTelemetryTest, OfALogWithoutEndTheReportsFromNowOnAreRead) {
+  log("6,0,0,-;Linux version 6.8\n");
+  std::filesystem::resize_file(root_.root / "kmsg", 20'000'000'000);
+  XidLog endless(root_.root / "kmsg", "0000:3B:00.0");
+  EXPECT_FALSE(endless.past()) << "not read to its end";
+  log("4,1,3000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n");
+  EXPECT_EQ(endless.drain().size(), 1u);
 }
 
 TEST_F(NvmlTelemetryTest, WithoutEventsAndLogTheReportsAreAbsent) {
