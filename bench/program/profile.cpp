@@ -170,11 +170,17 @@ std::vector<std::string_view> version_names() {
 }
 
 /// A quantity that none of the matched cases has: its rule is never measured.
-std::string missing_in_cases(const Rule& rule, const Matched& found, const Plan& plan, const Roofline& roofline) {
+std::string missing_in_cases(const Rule& rule, const Suite& suite, const Matched& found, const Plan& plan,
+                             const Roofline& roofline) {
   const auto none = [&](const auto& has) { return std::none_of(found.cases.begin(), found.cases.end(), has); };
   switch (rule.quantity) {
     case Quantity::settled_of_burst:
       return none([](const Case* c) { return c->protocol.seconds > 0; }) ? "no matching case is a sustained case" : "";
+    case Quantity::power: {
+      const bool lasts = suite.case_seconds >= kLeastPowerSeconds;
+      const bool is_short = !lasts && none([](const Case* c) { return c->protocol.seconds >= kLeastPowerSeconds; });
+      return is_short ? "no matching case lasts a second: the power of shorter ones is unknown without an energy counter" : "";
+    }
     case Quantity::busbw:
       return none([](const Case* c) { return c->message.has_value(); }) ? "no matching case is a collective" : "";
     case Quantity::rate:
@@ -206,12 +212,18 @@ std::vector<std::string> problems_of_limit(const Rule& rule, const Matched& foun
   const auto rate = ceiling ? std::max(ceiling->theoretical, ceiling->datasheet) : std::nullopt;
   const double whole = rule.quantity == Quantity::rate ? rate.value_or(0) : type.scale == Scale::share ? 1 : 0;
   const bool counted = type.scale == Scale::count;
+  const auto limit = rule.least ? rule.least : rule.most;
+  if (type.lowest < type.highest && (*limit < type.lowest || *limit > type.highest)) {
+    problems.push_back(fmt::format("limits {} to {:g}: no device's is below {:g} or above {:g} {}", type.id, *limit,
+                                   type.lowest, type.highest, unit_of(type.scale)));
+    return problems;
+  }
   if (rule.least && *rule.least < kLeastShare * whole) {
     problems.push_back(fmt::format("least = {:g} is below {:g} % of {}: every value passes", *rule.least, 100 * kLeastShare,
                                    rule.quantity == Quantity::rate
                                        ? "the ceiling, " + format_rate(whole, ceiling->resource.unit)
                                        : "the largest share, 1"));
-  } else if (rule.least && *rule.least <= 0) {
+  } else if (rule.least && *rule.least <= 0 && type.lowest >= 0) {
     problems.push_back(fmt::format("least = {:g}: every value passes", *rule.least));
   }
   if (rule.least && rule.quantity == Quantity::ratio && rule.published && *rule.least > kMostRatio * *rule.published) {
@@ -243,7 +255,7 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   const Matched found = type.basis == Basis::run ? Matched() : matched(rule, plan);
   const Roofline roofline = example.own_ceilings();
   std::vector<std::string> problems = problems_of_limit(rule, found, roofline);
-  if (const std::string missing = missing_in_cases(rule, found, plan, example.ceilings);
+  if (const std::string missing = missing_in_cases(rule, *find_suite(suite_of(rule, profile)), found, plan, example.ceilings);
       !found.names.empty() && !missing.empty()) {
     problems.push_back(fmt::format("limits {}, and {}", rule.quantity_id(), missing));
   }

@@ -18,8 +18,6 @@ namespace {
 /// A device under its own cap draws nearly its limit: an H100 and an H200 0.93 to 1.02 of it in the mean of a record
 /// (results/reference). In the time without the cap it may draw anything, so that time has to be short.
 constexpr double kNearlyAllTime = 0.9, kFarBelow = 0.85;
-/// A driver's mean covers about that: of less, older files have the power of what ran before.
-constexpr double kLeastSeconds = 0.999;
 
 struct PowerReadings {
   std::optional<int> rank;
@@ -32,7 +30,7 @@ std::vector<PowerReadings> readings_of(const Record& record, const PowerLimits& 
   std::vector<PowerReadings> found;
   if (!record.measurement) return found;
   const auto& summary = record.measurement->telemetry;
-  if (summary && summary->seconds < kLeastSeconds && !summary->energy_joules) return found;
+  if (summary && !summary->tells_power()) return found;
   // What a summary of a device alone and the times of a rank have in common.
   const auto add = [&](std::optional<int> rank, const auto& read) {
     const auto place = static_cast<std::size_t>(rank.value_or(0));

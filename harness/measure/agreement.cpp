@@ -19,7 +19,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_
                                    rate_per_clock_ratio, explained_by_clock, launches_checked, share_checked,
                                    checking_share_of_time)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sm_clock_hz,
-                                   sustained, interval_low, interval_high)
+                                   sustained, interval_low, interval_high, temperature_celsius, memory_temperature_celsius,
+                                   slowdown_margin_celsius, joules_per_launch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankVerdict, status, reason, error, bound, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Verification, status, error, bound, detail, wrong)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputBits, key, hash)
@@ -123,6 +124,10 @@ RankTimes own_times(const Record& record, const Summary& own) {
     times.power_watts = measured.telemetry->power_watts;
     times.throttled_share = measured.telemetry->throttled_share;
     times.sm_clock_hz = measured.telemetry->sm_clock_hz;
+    times.temperature_celsius = measured.telemetry->temperature_celsius;
+    times.memory_temperature_celsius = measured.telemetry->memory_temperature_celsius;
+    times.slowdown_margin_celsius = measured.telemetry->slowdown_margin_celsius;
+    times.joules_per_launch = measured.telemetry->joules_per_launch;
   }
   times.sustained = record.sustained;
   times.interval_low = own.interval_low;

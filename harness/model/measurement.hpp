@@ -68,6 +68,9 @@ struct RankTimes {
   std::optional<double> sm_clock_hz = {};                             ///< the driver's, as in TelemetrySummary
   std::optional<Sustained> sustained = {};                            ///< as in Record
   std::optional<double> interval_low = {}, interval_high = {};        ///< as in Summary
+  /// As in TelemetrySummary.
+  std::optional<double> temperature_celsius = {}, memory_temperature_celsius = {}, slowdown_margin_celsius = {},
+                        joules_per_launch = {};
 };
 
 enum class StopReason { interval, budget };

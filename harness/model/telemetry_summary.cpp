@@ -177,9 +177,7 @@ std::optional<TelemetrySummary> summarize(const std::vector<Reading>& readings, 
   if (tells_reasons) summary.throttled_share = std::move(throttled);
   summary.sm_clock_hz = sm_clock.mean();
   summary.memory_clock_hz = memory_clock.mean();
-  // A driver renews its power each 0.1 s, so over less than a second it is in part the power of what ran before.
-  constexpr double kLeastSeconds = 1 - 1e-6;  // a second by differences of times
-  if (summary.seconds >= kLeastSeconds) summary.power_watts = power.mean();
+  if (summary.seconds >= kLeastPowerSeconds) summary.power_watts = power.mean();
   if (summary.power_watts) summary.integrated_joules = *summary.power_watts * summary.seconds;
   // All blocks are alike: what the counter says of most of the time, it says of all.
   if (counted_seconds > summary.seconds / 2) summary.energy_joules = counted / counted_seconds * summary.seconds;

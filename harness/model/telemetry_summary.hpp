@@ -32,6 +32,10 @@ struct TelemetrySeries {
 /// Start and end, in seconds since the device was opened.
 using Span = std::pair<double, double>;
 
+/// A driver averages power over 0.1 s to 1 s, so over less than this it is in part the power of what ran before. A second, by
+/// differences of times.
+inline constexpr double kLeastPowerSeconds = 0.999;
+
 /// What a device did over the blocks of a record.
 struct TelemetrySummary {
   double seconds = 0;                                                     ///< of the blocks
@@ -47,6 +51,9 @@ struct TelemetrySummary {
   /// reasons nor, over a time that is long enough, for how long they held. A slowdown (ThrottleReason) that the device does not
   /// count and only one reading saw is left out.
   std::optional<std::map<std::string, double>> throttled_share;
+
+  /// Whether power_watts, if there, is that of the blocks alone: older files have it of any duration.
+  bool tells_power() const { return seconds >= kLeastPowerSeconds || energy_joules; }
 };
 
 /// What a file of several devices keeps of the run of each.

@@ -32,6 +32,18 @@ void visit_clocks(Of& block, const Field& field) {
   field("last_clock_hz", block.last_clock_hz);
 }
 
+/// `Of` is RankTimes, const when it is written.
+template <class Of, class Field>
+void visit_state(Of& times, const Field& field) {
+  field("clock_hz", times.clock_hz);
+  field("power_watts", times.power_watts);
+  field("sm_clock_hz", times.sm_clock_hz);
+  field("temperature_celsius", times.temperature_celsius);
+  field("memory_temperature_celsius", times.memory_temperature_celsius);
+  field("slowdown_margin_celsius", times.slowdown_margin_celsius);
+  field("joules_per_launch", times.joules_per_launch);
+}
+
 /// `Of` is Sustained, const when it is written.
 template <class Of, class Field>
 void visit_sustained(Of& sustained, const Field& field) {
@@ -86,9 +98,7 @@ RankTimes rank_times_from_json(const JsonText::View& json) {
     times.interval_low = json.at("interval").at(0).get<double>();
     times.interval_high = json.at("interval").at(1).get<double>();
   }
-  get(json, "clock_hz", times.clock_hz);
-  get(json, "power_watts", times.power_watts);
-  get(json, "sm_clock_hz", times.sm_clock_hz);
+  visit_state(times, get_from(json));
   if (json.contains("throttled_share")) times.throttled_share = json.at("throttled_share").numbers_by_name();
   if (json.contains("sustained")) times.sustained = sustained_from_json(json.at("sustained"));
   return times;
@@ -159,9 +169,7 @@ Json to_json(const Measurement& m) {
       put(entry, "p95", times->p95);
       put(entry, "p99", times->p99);
       if (times->interval_low && times->interval_high) entry["interval"] = {*times->interval_low, *times->interval_high};
-      put(entry, "clock_hz", times->clock_hz);
-      put(entry, "power_watts", times->power_watts);
-      put(entry, "sm_clock_hz", times->sm_clock_hz);
+      visit_state(*times, put_into(entry));
       if (times->throttled_share) entry["throttled_share"] = *times->throttled_share;
       if (times->sustained) entry["sustained"] = to_json(*times->sustained);
     }

@@ -212,6 +212,8 @@ void check_rule(const std::string& name, const toml::node& node, const Rule& rul
        "compares versions, and its limit has no digit");
   need(!(rule.least && rule.most), "has two limits: write two rules");
   need(!version || (!rule.least && !rule.most), "compares versions: write its limit in quotes");
+  need(type.limit != Limit::least || !rule.most, fmt::format("has a `most`, and {} takes `least`", type.id));
+  need(type.limit != Limit::most || !rule.least, fmt::format("has a `least`, and {} takes `most`", type.id));
   need(type.basis == Basis::run ? rule.cases.empty() : !rule.cases.empty(),
        type.basis == Basis::run ? fmt::format("has `cases`, but {} applies to the whole run", type.id)
                                 : "has no `cases`: a regular expression for their names, as in --filter");

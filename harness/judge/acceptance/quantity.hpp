@@ -23,6 +23,11 @@ enum class Quantity {
   cv,
   settled_of_burst,
   share_of_time,
+  temperature,
+  memory_temperature,
+  slowdown_margin,
+  power,
+  clock,
   drift,
   ratio,
   differing_bits,
@@ -36,7 +41,10 @@ enum class Quantity {
 };
 
 /// How a value of a quantity is written.
-enum class Scale { share, rate, seconds, ratio, count, version };
+enum class Scale { share, rate, seconds, ratio, celsius, watts, megahertz, count, version };
+
+/// Which limit a quantity can have.
+enum class Limit { any, least, most };
 
 /// What it is measured from.
 enum class Basis {
@@ -54,6 +62,8 @@ struct QuantityType {
   /// What may follow the id after a dot: "finding.drift"; empty: nothing.
   std::string_view argument;
   std::string_view meaning;
+  Limit limit = Limit::any;
+  double lowest = 0, highest = 0;  ///< a limit outside this range is one in another unit; both 0: any is possible
 };
 
 /// In the order of Quantity.
@@ -72,6 +82,16 @@ inline constexpr QuantityType kQuantities[] = {
      "rate of a sustained load in its last quarter / rate in its first second"},
     {Quantity::share_of_time, "share_of_time", Scale::share, Basis::record, "REASON",
      "share of the case's time during which this throttle reason lowered the clock"},
+    {Quantity::temperature, "temperature", Scale::celsius, Basis::record, "",
+     "highest temperature of the device during the case, in degrees Celsius", Limit::most, 20, 120},
+    {Quantity::memory_temperature, "memory_temperature", Scale::celsius, Basis::record, "",
+     "highest temperature of the device's memory during the case, in degrees Celsius", Limit::most, 20, 120},
+    {Quantity::slowdown_margin, "slowdown_margin", Scale::celsius, Basis::record, "",
+     "smallest margin to the temperature at which the device slows down, in degrees Celsius", Limit::least, -20, 100},
+    {Quantity::power, "power", Scale::watts, Basis::record, "",
+     "mean power during the case, in watts; of cases of a second or more, or by the energy counter", Limit::any, 1, 5000},
+    {Quantity::clock, "clock", Scale::megahertz, Basis::record, "",
+     "mean SM clock (a CPU's: core clock) that the driver reports during the case, in MHz", Limit::least, 100, 10000},
     {Quantity::drift, "drift", Scale::share, Basis::ceiling, "",
      "absolute change of a measured ceiling during the suite that its clock does not explain"},
     {Quantity::ratio, "ratio", Scale::ratio, Basis::comparison, "",
@@ -94,6 +114,14 @@ inline constexpr QuantityType kQuantities[] = {
 static_assert(is_in_order(kQuantities, &QuantityType::quantity));
 
 constexpr const QuantityType& type_of(Quantity quantity) { return kQuantities[static_cast<int>(quantity)]; }
+
+/// What a device's telemetry tells of a case.
+constexpr bool is_by_telemetry(Quantity quantity) { return quantity >= Quantity::share_of_time && quantity <= Quantity::clock; }
+
+/// Empty of a scale whose unit depends on the value, or that has none.
+constexpr std::string_view unit_of(Scale scale) {
+  return scale == Scale::celsius ? "C" : scale == Scale::watts ? "W" : scale == Scale::megahertz ? "MHz" : "";
+}
 
 /// Null for an id that no quantity has.
 constexpr const QuantityType* find_quantity(std::string_view id) {

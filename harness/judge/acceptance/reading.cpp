@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
 #include "harness/judge/ranks/missing_results.hpp"
@@ -225,6 +226,51 @@ void read_share_of_time(RuleReading& reading, const Measurement& measured, std::
   }
 }
 
+/// What a device's telemetry (TelemetrySummary, RankTimes) has of a quantity.
+template <class Of>
+std::optional<double> state_in(const Of& telemetry, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::temperature:
+      return telemetry.temperature_celsius;
+    case Quantity::memory_temperature:
+      return telemetry.memory_temperature_celsius;
+    case Quantity::slowdown_margin:
+      return telemetry.slowdown_margin_celsius;
+    case Quantity::power:
+      return telemetry.power_watts;
+    default:
+      return telemetry.sm_clock_hz ? std::optional(*telemetry.sm_clock_hz / 1e6) : std::nullopt;
+  }
+}
+
+/// Of one device, or of several the value that meets the limit least.
+void read_state(RuleReading& reading, const Rule& rule, const Measurement& measured, std::optional<std::size_t> device) {
+  const auto& of_record = measured.telemetry;
+  if (rule.quantity == Quantity::power && of_record && !of_record->tells_power()) {
+    reading.why_not = "the case is shorter than a second and has no energy counter: its power is unknown";
+    return;
+  }
+  const std::string none = "the result does not tell it: the device does not report it, or the file is an older one";
+  const auto add = [&](std::optional<double> value) {
+    if (!value) {
+      reading.lost = none;
+      return;
+    }
+    const double known = reading.value.value_or(*value);
+    reading.value = rule.least ? std::min(known, *value) : std::max(known, *value);
+  };
+  for (std::size_t rank = 0; rank < measured.ranks.size(); ++rank) {
+    const auto& own = measured.ranks[rank];
+    if (!own || (device && rank != *device)) continue;
+    const bool is_of_record = of_record && static_cast<int>(rank) == measured.of_rank.value_or(0);
+    auto value = state_in(*own, rule.quantity);
+    if (!value && is_of_record) value = state_in(*of_record, rule.quantity);
+    add(value);
+  }
+  if (measured.ranks.empty()) add(of_record ? state_in(*of_record, rule.quantity) : std::nullopt);
+  if (!reading.value) reading.why_not = std::exchange(reading.lost, {});
+}
+
 RuleReading read_record(const Rule& rule, const Record& record, const Roofline& roofline, std::optional<std::size_t> device) {
   RuleReading reading;
   reading.of = record.name();
@@ -259,6 +305,13 @@ RuleReading read_record(const Rule& rule, const Record& record, const Roofline& 
       return reading;
     case Quantity::share_of_time:
       read_share_of_time(reading, measured, rule.argument, device);
+      return reading;
+    case Quantity::temperature:
+    case Quantity::memory_temperature:
+    case Quantity::slowdown_margin:
+    case Quantity::power:
+    case Quantity::clock:
+      read_state(reading, rule, measured, device);
       return reading;
     case Quantity::differing_bits:
       reading.value = differing(record, device);
@@ -449,7 +502,7 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
           continue;
         }
         RuleReading& reading = all.emplace_back(read_record(rule, record, evidence.analysis.roofline, device));
-        if (rule.quantity == Quantity::share_of_time && record.status == Status::ok && !reading.value &&
+        if (is_by_telemetry(rule.quantity) && record.status == Status::ok && !reading.value &&
             lost_telemetry(evidence, device)) {
           reading.lost = reading.why_not = "the device's telemetry ended during the run";
         }
@@ -502,9 +555,12 @@ std::string format_value(double value, Scale scale, Unit unit, int digits) {
     case Scale::ratio:
       return fmt::format("{:.{}f} x", value, digits);
     default: {
-      // With fewer digits a large count would have an exponent.
-      const int whole = value >= 1 ? static_cast<int>(std::log10(value)) + 2 : 1;
-      return fmt::format("{:.{}g}", value, std::max(digits + 3, whole));
+      // With fewer digits a large number would have an exponent.
+      const double size = std::abs(value);
+      const int whole = size >= 1 ? static_cast<int>(std::log10(size)) + 2 : 1;
+      const std::string_view of_device = unit_of(scale);
+      return of_device.empty() ? fmt::format("{:.{}g}", value, std::max(digits + 3, whole))
+                               : fmt::format("{:.{}g} {}", value, std::max(digits, whole), of_device);
     }
   }
 }

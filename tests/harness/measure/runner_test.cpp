@@ -864,6 +864,10 @@ TEST(OwnTimes, HaveTheDevicesOwnReadings) {
   telemetry.power_watts = 600;
   telemetry.sm_clock_hz = 1.4e9;
   telemetry.throttled_share = {{"power cap", 0.5}};
+  telemetry.temperature_celsius = 61;
+  telemetry.memory_temperature_celsius = 72;
+  telemetry.slowdown_margin_celsius = 23;
+  telemetry.joules_per_launch = 1200;
   Summary own;
   own.median = 2;
   const RankTimes times = own_times(record, own);
@@ -872,6 +876,10 @@ TEST(OwnTimes, HaveTheDevicesOwnReadings) {
   EXPECT_EQ(times.power_watts, 600);
   EXPECT_EQ(times.sm_clock_hz, 1.4e9);
   EXPECT_EQ(times.throttled_share, telemetry.throttled_share);
+  EXPECT_EQ(times.temperature_celsius, 61);
+  EXPECT_EQ(times.memory_temperature_celsius, 72);
+  EXPECT_EQ(times.slowdown_margin_celsius, 23);
+  EXPECT_EQ(times.joules_per_launch, 1200);
 }
 
 TEST_F(Measure, TheTelemetryOfEveryRankIsGathered) {

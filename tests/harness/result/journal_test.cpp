@@ -225,6 +225,10 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->groups = {{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
   record.measurement->ranks[2]->sm_clock_hz = 1.8e9;
+  record.measurement->ranks[2]->temperature_celsius = 61;
+  record.measurement->ranks[2]->memory_temperature_celsius = 72;
+  record.measurement->ranks[2]->slowdown_margin_celsius = 23;
+  record.measurement->ranks[2]->joules_per_launch = 0.5;
   record.measurement->ranks[0]->sustained.emplace().settled_rate = 60;
   record.measurement->ranks[0]->interval_low = 0.9e-5;
   record.measurement->ranks[0]->interval_high = 1.1e-5;
@@ -246,6 +250,10 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   EXPECT_EQ(read.measurement->ranks[0]->interval_high, 1.1e-5);
   EXPECT_FALSE(read.measurement->ranks[2]->interval_low);
   EXPECT_EQ(read.measurement->ranks[2]->sm_clock_hz, 1.8e9);
+  EXPECT_EQ(read.measurement->ranks[2]->temperature_celsius, 61);
+  EXPECT_EQ(read.measurement->ranks[2]->memory_temperature_celsius, 72);
+  EXPECT_EQ(read.measurement->ranks[2]->slowdown_margin_celsius, 23);
+  EXPECT_EQ(read.measurement->ranks[2]->joules_per_launch, 0.5);
   EXPECT_EQ(read.message->place, "in");
   EXPECT_EQ(read.message->pattern, Pattern::pairs);
   EXPECT_EQ(read.message->ring.total(resource::network), 6144);

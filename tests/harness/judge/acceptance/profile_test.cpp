@@ -73,6 +73,15 @@ TEST(Profile, AnUnknownCounterOrThrottleReasonIsRefusedWithTheKnownOnes) {
   EXPECT_EQ(refusal(rule("cases = '.'\nquantity = 'share_of_time.power_brake'\nmost = 0\nreason = 'r'\n")), "accepted");
 }
 
+TEST(Profile, AStateOfTheDeviceHasItsLimitOnOneSide) {
+  const auto of = [](const std::string& keys) { return refusal(rule("cases = '.'\nreason = 'r'\nquantity = " + keys)); };
+  EXPECT_EQ(of("'temperature'\nmost = 85\n"), "accepted");
+  EXPECT_EQ(of("'slowdown_margin'\nleast = 5\n"), "accepted");
+  EXPECT_EQ(of("'power'\nleast = 600\n"), "accepted");
+  EXPECT_THAT(of("'memory_temperature'\nleast = 85\n"), HasSubstr("has a `least`, and memory_temperature takes `most`"));
+  EXPECT_THAT(of("'clock'\nmost = 1980\n"), HasSubstr("has a `most`, and clock takes `least`"));
+}
+
 TEST(Profile, ARuleIsMandatoryAlwaysNeverOrWhereItIsMeasured) {
   const auto mandatory = [](const std::string& text) { return parse_profile(rule(kGood + text), "p.toml").rules[0].mandatory; };
   EXPECT_EQ(mandatory(""), Mandatory::yes);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/acceptance/quantity.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -199,6 +200,72 @@ TEST(QuantityOfARule, ARatioIsThatOfAComparisonWithItsInterval) {
   EXPECT_EQ(judged(rule, compared(1.04, 1.06, 1.08)).verdict, Verdict::inside_interval);
   EXPECT_EQ(judged(rule, compared(0.97, 0.98, 0.99)).verdict, Verdict::fail);
   EXPECT_EQ(judged(rule).verdict, Verdict::not_measured) << "nothing was compared";
+}
+
+TEST(QuantityOfARule, TheStateOfADeviceIsThatOfItsTelemetry) {
+  const auto with = [](double seconds, std::optional<double> energy_joules = {}) {
+    return [=](Evidence& evidence) {
+      TelemetrySummary& telemetry = evidence.records[0].measurement->telemetry.emplace();
+      telemetry.seconds = seconds;
+      telemetry.temperature_celsius = 84;
+      telemetry.memory_temperature_celsius = 95.5;
+      telemetry.slowdown_margin_celsius = -3;
+      telemetry.power_watts = 999.96;
+      telemetry.sm_clock_hz = 1593.42e6;
+      telemetry.energy_joules = energy_joules;
+    };
+  };
+  const auto says = [&](const std::string& quantity, const std::string& limit) {
+    const Check check = judged(cases(quantity, limit), with(2));
+    return fmt::format("{}: {} {}", name(check.verdict), check.found, check.expected);
+  };
+  EXPECT_EQ(says("temperature", "most = 84"), "PASS: 84 C <= 84 C");
+  EXPECT_EQ(says("temperature", "most = 83.5"), "FAIL: 84 C <= 83.5 C");
+  EXPECT_EQ(says("memory_temperature", "most = 95"), "FAIL: 95.5 C <= 95 C");
+  EXPECT_EQ(says("slowdown_margin", "least = 5"), "FAIL: -3 C >= 5 C");
+  EXPECT_EQ(says("power", "most = 1000"), "PASS: 999.96 W <= 1000 W");
+  EXPECT_EQ(says("power", "least = 1000"), "FAIL: 999.96 W >= 1000 W");
+  EXPECT_EQ(says("clock", "least = 1500"), "PASS: 1593.4 MHz >= 1500 MHz");
+  EXPECT_EQ(judged(cases("clock", "least = 1593.42"), with(2)).verdict, Verdict::pass);
+  const Check is_short = judged(cases("power", "most = 1000"), with(0.2));
+  EXPECT_EQ(is_short.verdict, Verdict::not_measured);
+  EXPECT_EQ(is_short.explanation, "the case is shorter than a second and has no energy counter: its power is unknown");
+  EXPECT_EQ(judged(cases("power", "most = 1000"), with(0.2, 200)).verdict, Verdict::pass) << "by the energy counter";
+  EXPECT_EQ(judged(cases("temperature", "most = 84"), with(0.2)).verdict, Verdict::pass);
+  for (const char* limit : {"least = 1500", "least = 1500\nmandatory = 'where measured'"}) {
+    const Check unknown = judged(cases("clock", limit));
+    EXPECT_EQ(unknown.verdict, Verdict::not_measured) << "without telemetry";
+    EXPECT_EQ(unknown.explanation, "the result does not tell it: the device does not report it, or the file is an older one");
+    EXPECT_EQ(unknown.mandatory, std::string(limit) == "least = 1500");
+  }
+}
+
+TEST(QuantityOfARule, TheStateOfEachRankIsItsOwnAndANodesTheWorst) {
+  const std::string rule = cases("temperature", "most = 80");
+  const auto evidence_of = [](std::optional<double> one, std::optional<double> other) {
+    Evidence evidence = run("GPU-1", {product(0.5)});
+    evidence.devices.push_back({"GPU-2", "node1", "cuda:1", "NVIDIA H200"});
+    Measurement& measured = *evidence.records[0].measurement;
+    measured.telemetry.emplace().temperature_celsius = 70;
+    measured.of_rank = 0;
+    measured.ranks = {RankTimes{1, 1, {}, {}}, RankTimes{1, 1, {}, {}}};
+    measured.ranks[0]->temperature_celsius = one;
+    measured.ranks[1]->temperature_celsius = other;
+    return evidence;
+  };
+  const std::string head = "[rule.one]\nreason = 'r'\nsource = 's'\n" + rule;
+  const Judgement both = judge(profile_of(head), {evidence_of(71, 85)}, {});
+  EXPECT_EQ(check_of(both, "one", "GPU-1").measured, 71);
+  EXPECT_EQ(check_of(both, "one", "GPU-2").verdict, Verdict::fail);
+  const Judgement older = judge(profile_of(head), {evidence_of({}, {})}, {});
+  EXPECT_EQ(check_of(older, "one", "GPU-1").measured, 70) << "whose telemetry is the record's";
+  EXPECT_EQ(check_of(older, "one", "GPU-2").verdict, Verdict::not_measured);
+  const auto of_node = [&](std::optional<double> other) {
+    return check_of(judge(profile_of(head + "per = 'node'\n"), {evidence_of(71, other)}, {}), "one");
+  };
+  EXPECT_EQ(of_node(85).measured, 85);
+  EXPECT_EQ(of_node(75).verdict, Verdict::pass);
+  EXPECT_EQ(of_node({}).verdict, Verdict::not_measured) << "the other GPU may be hotter";
 }
 
 }  // namespace
