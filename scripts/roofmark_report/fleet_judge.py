@@ -4,7 +4,7 @@
 
 import itertools
 
-from . import units
+from . import fleet_heat, units
 from .fleet_stragglers import OUTSIDE, SIGMA_OF_MAD, SLOW, of_scope, rows, says, slower_than_before, stragglers, two_groups
 from .program import BAD_INPUT, Problem
 
@@ -25,6 +25,8 @@ KINDS = {
     "slow_host": ("bad", "Its median time exceeds the hosts' median."),
     "slow_gpu": ("bad", "It is slower than the GPUs of its model."),
     "slower_than_before": ("bad", "It is slower than in its own earlier runs: than the lowest median of five consecutive ones of the last 20."),
+    "hot": ("good", "It is hotter than others that ran the same cases in the same place: check its cooling and airflow, before it slows down."),
+    "more_energy": ("good", "It needs more energy than others for the same cases: more leakage, a higher voltage or more heat, if it is no slower."),
     "two_groups": ("good", "The values fall into two groups, and the slower one is no minority: comparison cannot tell whether it is slow or the others are fast."),
     "not_measured": ("not measured", "The newest run of a suite is incomplete or has another bad verdict, or a case failed: its host is in neither list."),
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
@@ -53,7 +55,7 @@ VIEWS = {
                                                   max(runs.started) FILTER (runs.complete AND runs.changes = '') OVER (PARTITION BY d.gpu, suite, d.alone)),
                                          runs.started)"""),
     "newest": ("the newest record per GPU, case and pass, with its host and group; `what` is what may be compared", """
-        SELECT records.*, gpus.host, gpus.model, gpus.grp, runs.started, runs.data, devices.alone,
+        SELECT records.*, gpus.host, gpus.model, gpus.grp, gpus.slot, runs.started, runs.data, devices.alone,
                concat_ws(' ', case_name, gpus.model, runs.data, CASE WHEN pass = 2 THEN '(after)' END, CASE WHEN NOT devices.alone THEN '(together)' END) AS what
         FROM records JOIN runs USING (run) JOIN devices USING (run, gpu) JOIN gpus USING (gpu)
         QUALIFY row_number() OVER (PARTITION BY gpu, case_name, pass ORDER BY runs.started DESC, records.run DESC) = 1"""),
@@ -66,6 +68,7 @@ VIEWS = {
                count(*) AS count, median(seconds) AS median, {SIGMA_OF_MAD} * mad(seconds) AS spread,
                quantile_cont(seconds, 0.05) AS p5, quantile_cont(seconds, 0.95) AS p95, max(seconds) AS maximum, arg_max(gpu, seconds) AS slowest
         FROM newest WHERE status = 'ok' AND seconds > 0 GROUP BY what"""),
+    **fleet_heat.VIEWS,
 }
 
 
@@ -91,45 +94,62 @@ def words(kind):
 
 
 # Of groups, hosts or GPUs. Of an even number of members the faster of the two in the middle: where half are slow, the members are and not the whole.
-_MEDIANS = """SELECT {0} AS who, what, any_value(case_name) AS said, any_value(family) AS family, any_value(bound_by) AS bound_by, any_value(alone) AS alone,
-              quantile_disc(seconds, 0.5) AS seconds
-              FROM newest WHERE status = 'ok' AND {0} IS NOT NULL GROUP BY who, what"""
+_MEDIANS_OF = """SELECT {0} AS who, what, any_value(said) AS said, any_value(family) AS family, any_value(bound_by) AS bound_by, any_value(alone) AS alone,
+                 quantile_disc(seconds, 0.5) AS seconds FROM {1} WHERE {0} IS NOT NULL GROUP BY who, what"""
+_TIMES = "(SELECT *, what AS what_of_gpu, case_name AS said FROM newest WHERE status = 'ok')"
+_MEDIANS = _MEDIANS_OF.format("{0}", _TIMES)
 
 
-def _slow_hosts_of(connection, grp):
+def _hosts_of_group(connection, grp, table):
     """The hosts that, in half and more of the cases in which the group is slow, are nearer to its time than to that of all groups."""
     return {host for (host,) in connection.execute(f"""
-        WITH groups AS ({_MEDIANS.format("grp")}), centre AS (SELECT what, median(seconds) AS m FROM groups GROUP BY what),
+        WITH groups AS ({_MEDIANS_OF.format("grp", table)}), centre AS (SELECT what, median(seconds) AS m FROM groups GROUP BY what),
         slow AS (SELECT what, sqrt(seconds * m) AS between FROM groups JOIN centre USING (what) WHERE who = ? AND seconds > {SLOW} * m)
-        SELECT of.who FROM ({_MEDIANS.format("host")}) AS of JOIN slow USING (what) WHERE of.who IN (SELECT host FROM gpus WHERE grp = ?)
+        SELECT of.who FROM ({_MEDIANS_OF.format("host", table)}) AS of JOIN slow USING (what) WHERE of.who IN (SELECT host FROM gpus WHERE grp = ?)
         GROUP BY of.who HAVING 2 * count(*) FILTER (of.seconds > between) >= count(*)""", [grp, grp]).fetchall()}
 
 
-def _slow(connection, by):
-    """Slow groups, hosts and GPUs; what a group or a host explains is not said of its members."""
+def _stand_out(connection, by, kinds, table, text, of_gpus):
+    """Groups, hosts and GPUs that stand out by the values of `table`; what a group or a host explains is not said of its members."""
     several = "who IN (SELECT {0} FROM gpus GROUP BY {0} HAVING count(*) > 1)"
     made, explained = [], set()
-    hosts_of = {gpu: {host} for gpu, host in connection.execute("SELECT gpu, host FROM gpus").fetchall()}
+    of_group, of_host, of_gpu = kinds
     if by != "host":
-        for found in stragglers(connection, _MEDIANS.format("grp"), several.format("grp")):
-            hosts = _slow_hosts_of(connection, found["who"])
+        for found in stragglers(connection, _MEDIANS_OF.format("grp", table), several.format("grp")):
+            hosts = _hosts_of_group(connection, found["who"], table)
             explained |= hosts
-            made.append(("slow_group", f"{by} {found['who']}", hosts, found["times"], says(connection, found, "the median of the groups")))
-    for found in stragglers(connection, _MEDIANS.format("host"), several.format("host")):
+            made.append((of_group, f"{by} {found['who']}", hosts, found["times"], text(connection, found, "the median of the groups")))
+    for found in stragglers(connection, _MEDIANS_OF.format("host", table), several.format("host")):
         if found["who"] not in explained:
             explained.add(found["who"])
-            made.append(("slow_host", found["who"], {found["who"]}, found["times"], says(connection, found, "the median of the hosts")))
-    for found in stragglers(connection, "SELECT gpu AS who, what, case_name AS said, family, bound_by, alone, seconds FROM newest WHERE status = 'ok'"):
-        hosts = hosts_of[found["who"]]
-        if not hosts <= explained:
-            made.append(("slow_gpu", found["who"], hosts, found["times"], says(connection, found, "the median of the GPUs of its model")))
+            made.append((of_host, found["who"], {found["who"]}, found["times"], text(connection, found, "the median of the hosts")))
+    for found in stragglers(connection, f"SELECT gpu AS who, what_of_gpu AS what, said, family, bound_by, alone, seconds FROM {table}"):
+        host = _host_of(connection, found["who"])
+        if host not in explained:
+            made.append((of_gpu, found["who"], {host}, found["times"], text(connection, found, of_gpus)))
+    return made
+
+
+def _host_of(connection, gpu):
+    return connection.execute("SELECT host FROM gpus WHERE gpu = ?", [gpu]).fetchone()[0]
+
+
+def _slow(connection, by):
+    """Slow groups, hosts and GPUs, and GPUs that are slower than they were."""
+    made = _stand_out(connection, by, ("slow_group", "slow_host", "slow_gpu"), _TIMES, says, "the median of the GPUs of its model")
     for found in slower_than_before(connection):
         gpu = found["who"]
         versions = connection.execute(f"SELECT {', '.join(f'count(DISTINCT {name})' for name in VERSIONS)} FROM devices WHERE gpu = ?", [gpu]).fetchone()
         changed = " and ".join(name for name, count in zip(VERSIONS, versions) if count > 1)
         text = says(connection, found, "in its earlier runs", "its best level then")
-        made.append(("slower_than_before", gpu, hosts_of[gpu], found["times"], text + (f"; between its runs, {changed} changed" if changed else "")))
+        made.append(("slower_than_before", gpu, {_host_of(connection, gpu)}, found["times"], text + (f"; between its runs, {changed} changed" if changed else "")))
     return made
+
+
+def _hot(connection, by):
+    """Groups, hosts and GPUs that are hotter, or need more energy."""
+    return [suspect for kind, (table, text) in fleet_heat.MEASURES.items()
+            for suspect in _stand_out(connection, by, (kind,) * 3, table, text, "the GPUs in its slot of other hosts")]
 
 
 # Per level: its name, its column, and which values are compared. Of the GPUs of a host, some are nearer to a port or a CPU than others.
@@ -294,7 +314,7 @@ def judge(connection, by):
     """Makes the tables `suspects` (what stands out, the worst first in each kind) and `hosts` (with a verdict)."""
     differing = _fingerprints(connection)
     made = differing + _not_good(connection, [gpu for _, gpu, *_ in differing]) + _not_accepted(connection) + _several_hosts(connection)
-    made += _below_ceilings(connection, by) + _slow(connection, by) + _two_groups(connection, by)
+    made += _below_ceilings(connection, by) + _slow(connection, by) + _hot(connection, by) + _two_groups(connection, by)
     for found in drift(connection):
         made.append(("drift", f"{found['what']} {found['version']}", found["hosts"], found["gpus"],
                      f"{found['gpus']} of {found['of_all']} GPUs ({found['model']}); {'no version has the majority' if found['majority'] is None else 'the majority has ' + found['majority']}"))

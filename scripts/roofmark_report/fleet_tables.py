@@ -26,15 +26,16 @@ TABLES = {
         "run": "INTEGER", "file": "VARCHAR", "started": "TIMESTAMP", "suite": "VARCHAR", "data": "VARCHAR", "complete": "BOOLEAN",
         "headline": "VARCHAR", "changes": "VARCHAR", "host": "VARCHAR", "labels": "MAP(VARCHAR, VARCHAR)", "sha256": "VARCHAR"}),
     "devices": ("one per run and device; gpu is the UUID, or the host of a CPU; alone: nothing else on its host was measured at the same time; level: the "
-                "run's verdict, as far as it is about this device; fault: what the run reports of the device, such as memory errors", {
-        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "rank": "INTEGER", "alone": "BOOLEAN", "level": "VARCHAR",
+                "run's verdict, as far as it is about this device; fault: what the run reports of the device, such as memory errors; slot: its PCI address, else its number", {
+        "run": "INTEGER", "gpu": "VARCHAR", "host": "VARCHAR", "device": "VARCHAR", "slot": "VARCHAR", "rank": "INTEGER", "alone": "BOOLEAN", "level": "VARCHAR",
         "fault": "VARCHAR", "model": "VARCHAR", "kind": "VARCHAR", "serial": "VARCHAR", "driver": "VARCHAR", "vbios": "VARCHAR", "nccl": "VARCHAR", "kernel": "VARCHAR", "cuda": "VARCHAR",
         "roofmark": "VARCHAR"}),
-    "records": ("one per run, device, case and pass; gpu is null where ranks communicate, seconds where the file has no time of the device", {
+    "records": ("one per run, device, case and pass; gpu is null where ranks communicate, seconds where the file has no time of the device, power and energy of "
+                "cases shorter than a second without an energy counter; temperatures are the highest", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "family": "VARCHAR", "pass": "INTEGER", "status": "VARCHAR", "reason": "VARCHAR",
         "seconds": "DOUBLE", "cv": "DOUBLE", "of_empirical": "DOUBLE", "of_theoretical": "DOUBLE", "of_theoretical_clock": "DOUBLE",
         "flops_per_second": "DOUBLE", "bytes_per_second": "DOUBLE", "bound_by": "VARCHAR", "clock_hz": "DOUBLE", "power_watts": "DOUBLE",
-        "throttled": "DOUBLE"}),
+        "joules_per_launch": "DOUBLE", "temperature_celsius": "DOUBLE", "memory_temperature_celsius": "DOUBLE", "throttled": "DOUBLE"}),
     "fingerprints": ("one per run, device and case that has one; only equal keys compare; hash is empty where launches differ", {
         "run": "INTEGER", "gpu": "VARCHAR", "case_name": "VARCHAR", "key": "VARCHAR", "hash": "VARCHAR"}),
     "ceilings": ("one per run, device and resource, in units per second; gpu is null in those of a team's slowest ranks; clock_share is the observed clock / that of the theoretical ceiling", {
@@ -75,11 +76,11 @@ def _device_rows(result, run):
     if "team" not in result:
         uuid = _text(details.get("uuid"))
         return [common | {"gpu": uuid or f"{device['id']} of {host['name']}", "host": host["name"], "device": device["id"],
-                          "serial": _text(details.get("serial")), "vbios": _text(details.get("vbios"))}]
+                          "slot": _text(details.get("pci_bus_id")) or device["id"], "serial": _text(details.get("serial")), "vbios": _text(details.get("vbios"))}]
     # Ranks may share a device. The kernel in the file is that of rank 0's host, and in older files the driver is too.
     names = [member.get("uuid") or f"{member['device_id']} of {member['host']}" for member in result["team"]]
     return [common | {"gpu": name if names.count(name) == 1 else f"{name}, rank {member['rank']}", "host": member["host"],
-                      "device": member["device_id"], "rank": member["rank"], "model": member["device_name"],
+                      "device": member["device_id"], "slot": member.get("pci_bus_id") or member["device_id"], "rank": member["rank"], "model": member["device_name"],
                       "nccl": member["versions"].get("NCCL"), "vbios": member["versions"].get("vbios"), "serial": member.get("serial"),
                       **({} if member["host"] == host["name"] else {"driver": None, "kernel": None, "cuda": None}),
                       **({"driver": member["versions"]["driver"]} if "driver" in member["versions"] else {})}
@@ -107,6 +108,18 @@ def _throttled(found):
     return max(found["throttled_share"].values(), default=0.0) if "throttled_share" in found else None
 
 
+_OF_POWER = ("power_watts", "joules_per_launch")
+LEAST_POWER_SECONDS = 0.999  # kLeastPowerSeconds of harness/model/telemetry_summary.hpp: older files have the power of shorter cases too
+
+
+def _state(found, telemetry):
+    """What a device's telemetry tells of a case; `telemetry` is the record's."""
+    told = {key: found.get(key) for key in (*_OF_POWER, "temperature_celsius", "memory_temperature_celsius")}
+    if telemetry and telemetry["seconds"] < LEAST_POWER_SECONDS and "energy_joules" not in telemetry:
+        told |= dict.fromkeys(_OF_POWER)
+    return told
+
+
 def _record_rows(entry, run, devices):
     """A record's rows: one per device that ran it by itself, or one of no device where the ranks communicate."""
     record = entry["roofmark"]
@@ -115,8 +128,7 @@ def _record_rows(entry, run, devices):
     row = {
         "run": run, "case_name": entry["name"], "family": record["family"], "pass": record["pass"], "status": record["status"],
         "reason": record.get("reason"), "seconds": measured.get("median"), "cv": measured.get("cv"), "clock_hz": observed_clock(measured),
-        "power_watts": telemetry and telemetry.get("power_watts"),
-        "throttled": telemetry and _throttled(telemetry),
+        **_state(telemetry or {}, telemetry), "throttled": telemetry and _throttled(telemetry),
         **{key: placed.get(key) for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second",
                                             "bound_by")}}
     if "message" in record or "overlap" in record:
@@ -138,7 +150,7 @@ def _record_rows(entry, run, devices):
         elif own["median"]:
             # The placement in the file is that of the slowest rank, at its clock. The scatter of a rank's samples is not in it.
             faster = measured["median"] / own["median"]
-            conditions = {key: own.get(key) for key in ("cv", "clock_hz", "power_watts")} | {"throttled": _throttled(own)}
+            conditions = {key: own.get(key) for key in ("cv", "clock_hz")} | _state(own, telemetry) | {"throttled": _throttled(own)}
             rows.append(row | {"gpu": device["gpu"], "seconds": own["median"], **conditions} | {
                 key: row[key] * faster for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second")
                 if row[key] is not None} | ({} if own.get("clock_hz") == row["clock_hz"] else {"of_theoretical_clock": None}))
