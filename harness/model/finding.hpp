@@ -213,9 +213,8 @@ inline constexpr FindingType kFindingTypes[] = {
      "Such an Xid is no fault: NVIDIA's list of Xid errors says to ignore it. Where memory lost data or a row waits for a "
      "reset, other counters of the GPU say so."},
     {FindingKind::past_xid, "past_xid", Severity::note, Doubt::nothing, FoundBy::counters,
-     "The GPU had a fault before the run; the results show whether it works again. The kernel log (dmesg, \"NVRM: Xid\") has "
-     "the reports: look the number up in NVIDIA's list of Xid errors, and make sure that what it asks for, such as a reset, "
-     "was done."},
+     "The GPU reported a fault before this run. Look the number up in the kernel log (dmesg, \"NVRM: Xid\") and in NVIDIA's "
+     "list of Xid errors, and make sure that the action it asks for, such as a reset, was taken since."},
     {FindingKind::recovery_action, "recovery_action", Severity::error, Doubt::device, FoundBy::counters,
      "The GPU met a fault from which it recovers only by this action. Drain the node and do what the driver asks for "
      "(nvidia-smi -r resets a GPU). Where that is to drain P2P, end the programs that copy between GPUs: the driver then names "

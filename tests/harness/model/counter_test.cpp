@@ -182,7 +182,7 @@ TEST(FindWorseCounters, WhatDatesFromBeforeTheRunHasItsAge) {
             "79, 2 h 18 min before the run");
   EXPECT_EQ(type_of(findings[0].kind).severity, Severity::note);
   EXPECT_THAT(find_worse_counters({{"past_xid", 0, 0, 0}}, {}), IsEmpty());
-  EXPECT_EQ((CounterChange{"past_xid"}.worse()), std::nullopt);
+  EXPECT_EQ((CounterChange{"past_xid", 0, {}, {}}.worse()), std::nullopt);
   EXPECT_FALSE(uncounted({change}, 0).contains(FindingKind::past_xid));
 }
 

@@ -536,13 +536,13 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
     };
     EXPECT_EQ(judged(from_before, nothing), failing(fault.before)) << fault.what << ", before the run";
   }
-  log("4,1,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n");
-  EXPECT_THAT(judged(healthy, nothing), IsEmpty()) << "a fault before the run, which the GPU may have left behind";
   // A driver that tells nothing, or no more.
   const std::map<std::string, Verdict> blind = {{"xid", Verdict::not_measured}};
   EXPECT_EQ(judged([] { driver.refused.insert("nvmlDeviceRegisterEvents"); }, nothing), blind);
   const auto stops = [] { driver.refused.insert("nvmlDeviceGetTotalEccErrors"); };
   EXPECT_EQ(judged(nothing, stops), (std::map<std::string, Verdict>{{"uncorrected_errors", Verdict::not_measured}}));
+  log("4,1,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n");
+  EXPECT_THAT(judged(healthy, nothing), IsEmpty()) << "a fault before the run, which the GPU may have left behind";
 }
 
 TEST_F(NvmlTelemetryTest, AGpuWithoutLinksOrFabricHasNoSuchCounters) {
