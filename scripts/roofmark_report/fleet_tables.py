@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import orjson
 
-from . import evidence, verdict
+from . import evidence, fleet_ceilings, verdict
 from .program import BAD_INPUT, Problem, read_file
 from .result import LARGEST, SMALLEST, NoResult, check_sum, observed_clock, without_merged
 
@@ -170,52 +170,6 @@ def _fingerprint_rows(entry, run, devices):
             for device in devices if not times or times[device["rank"]]]
 
 
-def _clock_shares(entries):
-    """By resource, the clock observed during its fastest probe / that of the theoretical ceiling; 1 of what follows no clock."""
-    fastest = {}
-    for entry in entries:
-        resource = entry["roofmark"].get("sets_ceiling", {}).get("resource")
-        placed = entry["roofmark"].get("placement", {})
-        if resource and placed.get("of_theoretical") and placed.get("of_theoretical_clock"):
-            fastest[resource] = max(fastest.get(resource, (0, 0)), (placed["of_theoretical"], placed["of_theoretical_clock"]))
-    return {resource: highest / observed for resource, (highest, observed) in fastest.items()}
-
-
-def _ceilings_of_ranks(result, devices):
-    """What each rank's own times make of the probes, by resource: rate, and its clock / that of the theoretical ceiling, which is the lowest of
-    the ranks'. None of a device that several ranks share, of what ranks measure together, or of a slope."""
-    sharing = Counter((device["host"], device["device"]) for device in devices)
-    devices = [device for device in devices if sharing[device["host"], device["device"]] == 1]
-    clocks = {ceiling["resource"]: ceiling.get("theoretical_clock_hz") for ceiling in result["ceilings"]}
-    fastest = {}
-    for record in (entry["roofmark"] for entry in result["benchmarks"]):
-        probe, times = record.get("sets_ceiling"), record["measurement"].get("ranks")
-        if not probe or not times or probe["by"] == "slope" or "message" in record:
-            continue
-        resource = probe["resource"]
-        amount = sum(demand["amount"] for phase in record["work"]["phases"] for demand in phase if demand["resource"] == resource)
-        for device in devices:
-            own = times[device["rank"]]
-            if not own or not own["median"]:
-                continue
-            share = own["clock_hz"] / clocks[resource] if clocks.get(resource) and "clock_hz" in own else None
-            key, found = (device["gpu"], resource), (amount / own["median"], share)
-            fastest[key] = max(fastest.get(key, found), found, key=lambda one: one[0])
-    return fastest
-
-
-def _ceiling_rows(result, run, devices):
-    shares = _clock_shares(result["benchmarks"])
-    columns = [key for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")]
-    rows = [{"run": run, "gpu": None if len(devices) > 1 else devices[0]["gpu"], "clock_share": shares.get(ceiling["resource"])}
-            | {key: ceiling.get(key) for key in columns} for ceiling in result["ceilings"]]
-    if len(devices) == 1:
-        return rows
-    by_resource = {row["resource"]: row for row in rows}
-    return rows + [by_resource[resource] | {"gpu": gpu, "empirical": rate, "clock_share": share, "drift": None}
-                   for (gpu, resource), (rate, share) in _ceilings_of_ranks(result, devices).items() if resource in by_resource]
-
-
 LEVELS = ("good", "doubtful", "bad")
 # Errors that are no fault of the device, and bits that differ, which are compared with those of the whole fleet.
 NO_FAULTS = ("above_theoretical", "fingerprint")
@@ -266,7 +220,7 @@ def rows_of(result, run, file):
         "devices": devices,
         "records": records,
         "fingerprints": [row for entry in entries for row in _fingerprint_rows(entry, run, devices)],
-        "ceilings": _ceiling_rows(result, run, devices),
+        "ceilings": fleet_ceilings.ceiling_rows(result, run, devices, [key for key in TABLES["ceilings"][1] if key not in ("run", "gpu", "clock_share")]),
         "findings": [{"run": run, "case_name": f.get("case")} | {key: f.get(key) for key in ("kind", "severity", "text")} for f in result["findings"]],
     }
 

@@ -145,7 +145,8 @@ def parse(data):
             raise ValueError("it is empty" + _WAY_BACK) from error
         if text.startswith('{"header"'):
             raise ValueError(f"it is the journal of a run, not its result{_WAY_BACK}") from error
-        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        # What ends in the middle of a word or a number is cut off too.
+        cut = error.pos > 0 and re.fullmatch(r"[\w.+-]*\s*", text[error.pos:]) or error.msg.startswith("Unterminated string")
         raise ValueError(f"{'truncated' if cut else 'not JSON'} (line {error.lineno}, column {error.colno}: {error.msg}){_WAY_BACK}") from error
     except RecursionError as error:
         raise ValueError("nested too deeply for a result") from error

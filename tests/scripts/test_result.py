@@ -128,7 +128,8 @@ def test_what_does_not_fit_is_named(small, change, said):
 
 @pytest.mark.parametrize("data, said", [
     (b"", "it is empty; `roofmark recover` rebuilds it"), (b"{", "; `roofmark recover` rebuilds it from its journal, result.jsonl"), (b" \n", "it is empty"),
-    (b'{"header":{}}\n{"footer":{}}\n', "it is the journal of a run, not its result; `roofmark recover`"), (b"{", "truncated"), (b'{"schema_ver', "truncated"), (b"hello", "not JSON"),
+    (b'{"header":{}}\n{"footer":{}}\n', "it is the journal of a run, not its result; `roofmark recover`"), (b"{", "truncated"), (b'{"schema_ver', "truncated"),
+    (b'{"a": 1.', "truncated"), (b'{"a": tr', "truncated"), (b'{"a": 1e-\n', "truncated"), (b"hello", "not JSON"),
     (b"[1, 2]", "not written by roofmark"), (b"\xff\xfe", "not UTF-8 at byte 0"), (b"[" * 200_000, "nested too deeply"),
     (b'{"schema_version": ' + b"9" * 5000 + b"}", "out of range"), (b'{"schema_version": 1e999}', "out of range"),
 ])
