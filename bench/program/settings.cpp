@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harness/machine/host.hpp"
+#include "harness/machine/memory_errors.hpp"
 #include "harness/result/words.hpp"
 #include "harness/team/host_network.hpp"
 
@@ -56,7 +57,13 @@ Settings settings_of(const RunOptions& options, Backend backend) {
   settings.data = options.data;
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;
-  if (settings.telemetry) settings.network = port_counters(describe_network());
+  if (settings.telemetry) {
+    settings.host_counters = [ports = port_counters(describe_network())] {
+      CounterReadings readings = memory_errors();
+      if (ports) readings.merge(ports());
+      return readings;
+    };
+  }
   settings.memory_fraction = options.selection.memory_fraction;
   settings.build_key = build_key();
   return settings;

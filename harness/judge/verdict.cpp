@@ -104,8 +104,10 @@ std::size_t without_record(const RunScope& scope, const std::vector<Record>& rec
 }
 
 bool reports_faults(const std::vector<Finding>& findings) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return type_of(finding.kind).doubt == Doubt::device; });
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    const Doubt doubt = type_of(finding.kind).doubt;
+    return doubt == Doubt::device || doubt == Doubt::host;
+  });
 }
 
 RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, const std::vector<Finding>& findings,
@@ -141,6 +143,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     const char* title;
   };
   constexpr Group groups[] = {{Doubt::device, Trust::bad, "the device reports faults"},
+                              {Doubt::host, Trust::bad, "the host reports faults"},
                               {Doubt::roofs, Trust::doubtful, "the roofs are in doubt"},
                               {Doubt::rates, Trust::doubtful, "rates are in doubt"},
                               {Doubt::network, Trust::doubtful, "the network has faults"}};

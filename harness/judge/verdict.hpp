@@ -45,7 +45,8 @@ struct RunVerdict {
 /// Of the run's cases, those without a record: it did not reach them, or its file has lost them.
 std::size_t without_record(const RunScope& scope, const std::vector<Record>& records);
 
-/// Whether one says that a device has faults (Doubt::device): no run that saw them is good, even if each result is right.
+/// Whether one says that a device or a host has faults (Doubt::device, Doubt::host): no run that saw them is good, even if each
+/// result is right.
 bool reports_faults(const std::vector<Finding>& findings);
 
 /// `slow`: for a team, the slow rank, host or link; empty without a team.

@@ -75,13 +75,13 @@ std::vector<CounterChange> device_changes(int rank, const CounterReadings& befor
   return changes;
 }
 
-std::vector<CounterChange> network_changes(int rank, const CounterReadings& before, const CounterReadings& after) {
-  CounterReadings up = before;
-  std::erase_if(up, [&](const auto& port) { return value_of(before, port.first, "network_ports") != 1; });
+std::vector<CounterChange> host_changes(int rank, const CounterReadings& before, const CounterReadings& after) {
+  CounterReadings counted = before;
+  std::erase_if(counted, [&](const auto& part) { return value_of(before, part.first, "network_ports") == 0; });
   std::vector<CounterChange> changes;
   for (const CounterType& type : kCounters) {
     if (type.of != CounterOf::host) continue;
-    CounterChange change = change_of(type, rank, up, after);
+    CounterChange change = change_of(type, rank, counted, after);
     if (change.before) changes.push_back(std::move(change));
   }
   return changes;

@@ -15,8 +15,8 @@ namespace roofmark {
 /// The counters of CounterOf::device; also of what could be read only after the run.
 std::vector<CounterChange> device_changes(int rank, const CounterReadings& before, const CounterReadings& after);
 
-/// The counters of CounterOf::host, over the ports that were up before. One that stood at its highest value before the run,
-/// where it stays, is not counted.
-std::vector<CounterChange> network_changes(int rank, const CounterReadings& before, const CounterReadings& after);
+/// The counters of CounterOf::host; of network ports those that were up before. One that stood at its highest value before the
+/// run, where it stays, is not counted.
+std::vector<CounterChange> host_changes(int rank, const CounterReadings& before, const CounterReadings& after);
 
 }  // namespace roofmark

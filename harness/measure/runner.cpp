@@ -32,14 +32,16 @@ RunState make_state(Device& device, Team& team, Settings settings) {
   return {device, team, std::move(settings), {std::move(source), device.clock()}, {}, {}, {}, {}};
 }
 
-CounterReadings read_ports(const Settings& settings) { return settings.network ? settings.network() : CounterReadings(); }
+CounterReadings read_host(const Settings& settings) {
+  return settings.host_counters ? settings.host_counters() : CounterReadings();
+}
 
 }  // namespace
 
 Runner::Runner(Device& device, Team& team, Settings settings)
     : state_(make_state(device, team, std::move(settings))),
       counters_before_(state_.sampler.counters()),
-      ports_before_(read_ports(state_.settings)) {}
+      host_before_(read_host(state_.settings)) {}
 
 std::vector<std::optional<RankTelemetry>> Runner::rank_telemetry() {
   return state_.team.gather(roofmark::rank_telemetry(state_.sampler.series(), static_cast<std::size_t>(state_.team.size())));
@@ -68,13 +70,13 @@ Finding lost_telemetry(const Team& team, int rank, double end) {
 
 struct Readings {
   CounterReadings before, after;
-  CounterReadings ports_before, ports_after;
+  CounterReadings host_before, host_after;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, before, after, ports_before, ports_after)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, before, after, host_before, host_after)
 
 std::vector<CounterChange> changes_of(int rank, const Readings& read) {
   std::vector<CounterChange> changes = device_changes(rank, read.before, read.after);
-  for (CounterChange& change : network_changes(rank, read.ports_before, read.ports_after)) changes.push_back(std::move(change));
+  for (CounterChange& change : host_changes(rank, read.host_before, read.host_after)) changes.push_back(std::move(change));
   return changes;
 }
 
@@ -96,7 +98,7 @@ std::vector<Finding> Runner::find_own_lost_telemetry() const {
 
 std::vector<CounterChange> Runner::counters() {
   const auto ranks =
-      state_.team.gather(Readings{counters_before_, state_.sampler.counters(), ports_before_, read_ports(state_.settings)});
+      state_.team.gather(Readings{counters_before_, state_.sampler.counters(), host_before_, read_host(state_.settings)});
   std::vector<CounterChange> all;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (CounterChange& change : changes_of(static_cast<int>(rank), ranks[rank])) all.push_back(std::move(change));
@@ -106,11 +108,11 @@ std::vector<CounterChange> Runner::counters() {
 
 std::vector<CounterChange> Runner::own_counters() {
   return changes_of(state_.team.rank(),
-                    {counters_before_, state_.sampler.counters(), ports_before_, read_ports(state_.settings)});
+                    {counters_before_, state_.sampler.counters(), host_before_, read_host(state_.settings)});
 }
 
 std::vector<CounterChange> Runner::counters_before() const {
-  return changes_of(state_.team.rank(), {counters_before_, {}, ports_before_, {}});
+  return changes_of(state_.team.rank(), {counters_before_, {}, host_before_, {}});
 }
 
 double Runner::limit_bytes(const Case& next) {

@@ -53,7 +53,7 @@ class Runner {
 
   RunState state_;
   CounterReadings counters_before_;
-  CounterReadings ports_before_;
+  CounterReadings host_before_;
 };
 
 }  // namespace roofmark

@@ -46,8 +46,8 @@ struct Settings {
   std::uint64_t seed = 1;
   bool telemetry = true;         ///< read the device's state during the run
   double memory_fraction = 0.9;  ///< largest share of free memory that one group of cases may use
-  /// Reads the host's network ports before and after the run; null: not read.
-  std::function<CounterReadings()> network;
+  /// Reads the host's counters before and after the run; null: not read.
+  std::function<CounterReadings()> host_counters;
   /// The build, as part of every fingerprint's key.
   std::string build_key;
   /// The host's clock for windows and budgets, and how a pause passes on it; tests replace both.

@@ -141,6 +141,14 @@ inline constexpr CounterType kCounters[] = {
      {0.01},
      0.99},
     {"foreign_processes", FindingKind::foreign_process, CounterKind::present, "other processes on the device"},
+    {.id = "host_ecc_corrected",
+     .finding = FindingKind::host_corrected_errors,
+     .title = "corrected errors of the host's memory (EDAC)",
+     .of = CounterOf::host},
+    {.id = "host_ecc_uncorrected",
+     .finding = FindingKind::host_uncorrected_errors,
+     .title = "uncorrected errors of the host's memory (EDAC)",
+     .of = CounterOf::host},
     // Of the RDMA ports that the host's collectives use and that were up before the run, together. The tolerated rates are
     // those of NVIDIA's monitor (NVIDIA/NVSentinel, docs/nic-health-monitor.md): 120 symbol errors per hour, the InfiniBand
     // Architecture's limit, and 5 recoveries per minute. Those of InfiniBand stop at the widths of its PortCounters.

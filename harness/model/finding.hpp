@@ -23,8 +23,8 @@ constexpr std::string_view name(Severity severity) {
 }
 
 /// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow; `network`:
-/// the ports of a host.
-enum class Doubt { nothing, roofs, rates, place, network, device };
+/// the ports of a host; `host`: its memory.
+enum class Doubt { nothing, roofs, rates, place, network, host, device };
 
 /// How far the doubt reaches: to the case, ceiling, rank or link that a finding is about, or to all results of the run.
 enum class Extent { part, all };
@@ -85,6 +85,8 @@ enum class FindingKind {
   energy,
   uncorrected_errors,
   corrected_errors,
+  host_uncorrected_errors,
+  host_corrected_errors,
   xid,
   application_xid,
   informational_xid,
@@ -202,6 +204,12 @@ inline constexpr FindingType kFindingTypes[] = {
      "replace the GPU if rows fail to remap."},
     {FindingKind::corrected_errors, "corrected_errors", Severity::note, Doubt::nothing, FoundBy::counters,
      "No data was lost. A growing count announces uncorrected errors: watch it."},
+    {FindingKind::host_uncorrected_errors, "host_uncorrected_errors", Severity::error, Doubt::host, FoundBy::counters,
+     "The host's memory lost data, which a program may have read. Drain the host: the BMC's event log or rasdaemon names the "
+     "memory module to replace."},
+    {FindingKind::host_corrected_errors, "host_corrected_errors", Severity::note, Doubt::nothing, FoundBy::counters,
+     "No data was lost. A growing count announces uncorrected errors: the BMC's event log or rasdaemon names the memory "
+     "module."},
     {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
     {FindingKind::application_xid, "application_xid", Severity::warning, Doubt::rates, FoundBy::counters,

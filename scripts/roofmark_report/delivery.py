@@ -183,6 +183,6 @@ def not_looked_for(files):
         made.append(("Sustained load", "no result has a sustained case: every rate was measured over seconds, not hours"))
     if not any(file["telemetry"] for file in files):
         made.append(("Clock, power and temperature over time", "no result has telemetry over the whole run"))
-    if all(counter["id"].startswith("network_") for file in files for counter, _ in file["counters"]):
+    if all(counter["id"].startswith(("network_", "host_")) for file in files for counter, _ in file["counters"]):
         made.append(("Error counters of the device", "no result has counters from before and after the run"))
     return made

@@ -64,16 +64,6 @@ Telemetry CpuTelemetry::read() {
   return now;
 }
 
-CounterReadings CpuTelemetry::counters() {
-  CounterReadings found;
-  for (const auto& controller : entries(root_ / "sys/devices/system/edac/mc", "mc")) {
-    for (const auto& [id, file] : {std::pair("ecc_corrected", "ce_count"), {"ecc_uncorrected", "ue_count"}}) {
-      if (const auto count = number_in(controller / file)) found[controller.filename().string()][id] = *count;
-    }
-  }
-  return found;
-}
-
 std::string CpuTelemetry::power_kind() { return packages_.empty() ? "" : "from the energy counter"; }
 
 }  // namespace roofmark::cpu

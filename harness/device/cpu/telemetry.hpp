@@ -12,15 +12,15 @@
 
 namespace roofmark::cpu {
 
-/// A CPU's state as reported by the kernel: cpufreq, RAPL (powercap), thermal_throttle, hwmon, EDAC. `root` is "/", or a copy
-/// in tests.
+/// A CPU's state as reported by the kernel: cpufreq, RAPL (powercap), thermal_throttle, hwmon. `root` is "/", or a copy in
+/// tests.
 class CpuTelemetry final : public TelemetrySource {
  public:
   CpuTelemetry(std::filesystem::path root, std::vector<int> cores);
 
   Telemetry read() override;
-  /// ecc_corrected and ecc_uncorrected, of all memory controllers.
-  CounterReadings counters() override;
+  /// None: the errors of its memory are the host's.
+  CounterReadings counters() override { return {}; }
   /// Reading a core's clock may interrupt it.
   double period_seconds() const override { return 0.2; }
   std::string power_kind() override;

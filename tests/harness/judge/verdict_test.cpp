@@ -102,6 +102,10 @@ TEST(Verdict, WhatIsWrongOrUnmeasuredOrFaultyIsBad) {
   EXPECT_EQ(faulty.trust, Trust::bad);
   EXPECT_EQ(faulty.headline, "2 ok; the device reports faults: Xid 79; the roofs are in doubt: DRAM drifted by 3 %");
   EXPECT_EQ(faulty.advice, type_of(FindingKind::xid).advice);
+  const std::vector<Finding> of_host = {{FindingKind::host_uncorrected_errors, "", "", 1, "node1: lost data"}};
+  EXPECT_EQ(judged({Status::ok, Status::ok}, of_host).headline, "2 ok; the host reports faults: node1: lost data");
+  EXPECT_EQ(judged({Status::ok, Status::ok}, of_host).trust, Trust::bad);
+  EXPECT_TRUE(reports_faults(of_host));
 }
 
 TEST(Verdict, WhatOneRankDidNotMeasureHasNotPassed) {

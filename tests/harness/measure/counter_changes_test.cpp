@@ -15,7 +15,7 @@ std::map<std::string, double> up(std::map<std::string, double> more = {}) {
 }
 
 CounterChange change(const std::string& id, const CounterReadings& before, const CounterReadings& after) {
-  for (const CounterChange& one : network_changes(2, before, after)) {
+  for (const CounterChange& one : host_changes(2, before, after)) {
     if (one.id == id) return one;
   }
   return {};
@@ -67,7 +67,23 @@ TEST(NetworkChanges, APortThatIsGoneOrSlowerIsAFall) {
   found = change("network_rate", before, gone);
   EXPECT_EQ(found.worse(), 200);
   EXPECT_EQ(found.where, "a");
-  EXPECT_THAT(network_changes(0, {{"b", {{"network_ports", 0}}}}, before), IsEmpty()) << "what was down before is no loss";
+  EXPECT_THAT(host_changes(0, {{"b", {{"network_ports", 0}}}}, before), IsEmpty()) << "what was down before is no loss";
+}
+
+TEST(HostChanges, ErrorsOfItsMemoryAreToldOncePerHost) {
+  const auto read = [](double errors) {
+    return CounterReadings{{"mc0", {{"host_ecc_uncorrected", 0}}}, {"mc1", {{"host_ecc_uncorrected", errors}}}};
+  };
+  const CounterChange found = change("host_ecc_uncorrected", read(1), read(3));
+  EXPECT_EQ(found.worse(), 2);
+  CounterChange of_other_rank = found;
+  of_other_rank.rank = 3;
+  const auto findings = find_worse_counters({found, of_other_rank}, {{"a", "x"}, {"b", "x"}, {"c", "node1"}, {"d", "node1"}});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].kind, FindingKind::host_uncorrected_errors);
+  EXPECT_EQ(findings[0].text,
+            "node1: uncorrected errors of the host's memory (EDAC): rose by 2 during the run, from 1 to 3 (mc1)");
+  EXPECT_EQ(type_of(findings[0].kind).severity, Severity::error);
 }
 
 TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {

@@ -657,10 +657,10 @@ TEST_F(Measure, CountersAreReadBeforeAndAfterTheRun) {
   EXPECT_EQ(changes[2].worse(), 1);
 }
 
-TEST_F(Measure, ThePortsOfTheHostAreCountedToo) {
+TEST_F(Measure, TheHostIsCountedToo) {
   CounterReadings ports = {{"mlx5_0:1", {{"network_ports", 1}, {"network_link_downs", 2}}}};
   Settings settings = settings_for(device);
-  settings.network = [&] { return ports; };
+  settings.host_counters = [&] { return ports; };
   Runner run(device, team, settings);
   ports["mlx5_0:1"]["network_link_downs"] = 3;
   const auto changes = run.counters();

@@ -114,16 +114,5 @@ TEST(CpuTelemetry, ThrottledTimeGrowsWithAnyOfThePackages) {
   EXPECT_DOUBLE_EQ(throttled() - before, 0.9) << "the driver was loaded again";
 }
 
-TEST(CpuTelemetry, CountsTheErrorsOfAllMemoryControllers) {
-  const FakeRoot root;
-  root.put("sys/devices/system/edac/mc/mc0/ce_count", "3");
-  root.put("sys/devices/system/edac/mc/mc0/ue_count", "0");
-  root.put("sys/devices/system/edac/mc/mc1/ce_count", "4");
-  root.put("sys/devices/system/edac/mc/mc1/ue_count", "1");
-  EXPECT_THAT(CpuTelemetry(root.root, {0}).counters(),
-              ElementsAre(Pair("mc0", ElementsAre(Pair("ecc_corrected", 3), Pair("ecc_uncorrected", 0))),
-                          Pair("mc1", ElementsAre(Pair("ecc_corrected", 4), Pair("ecc_uncorrected", 1)))));
-}
-
 }  // namespace
 }  // namespace roofmark::cpu
