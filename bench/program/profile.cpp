@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
+// Longer than most files: every way in which a rule has no effect.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -258,6 +259,16 @@ std::vector<std::string> problems_of(const Rule& rule, const Profile& profile, c
   if (const std::string missing = missing_in_cases(rule, *find_suite(suite_of(rule, profile)), found, plan, example.ceilings);
       !found.names.empty() && !missing.empty()) {
     problems.push_back(fmt::format("limits {}, and {}", rule.quantity_id(), missing));
+  }
+  const Ceiling* const bound = found.cases.empty() ? nullptr : binding(*found.cases.front(), roofline);
+  if (const auto clock = profile.agreed.find(Setting::clock);
+      clock != profile.agreed.end() && rule.least && rule.quantity == Quantity::of_theoretical && bound &&
+      bound->resource.clock == ClockDomain::sm && bound->theoretical_clock_hz) {
+    const double most = clock->second.value * 1e6 / *bound->theoretical_clock_hz;
+    if (most < *rule.least) {
+      problems.push_back(fmt::format("least = {:g} is above {:.3g}, which the agreed {} allows: no value passes", *rule.least,
+                                     most, setting_text(Setting::clock, clock->second.value)));
+    }
   }
   const std::vector<std::string_view> versions = version_names();
   if (rule.quantity == Quantity::version && std::find(versions.begin(), versions.end(), rule.argument) == versions.end()) {

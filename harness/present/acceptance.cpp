@@ -80,7 +80,7 @@ std::string table_of(const std::vector<const Check*>& checks, bool whole, const 
       ++unshown;
       continue;
     }
-    if (check->verdict == Verdict::pass && check->expected == "<= 0") {
+    if (check->verdict == Verdict::pass && check->expected == "<= 0" && check->limit) {
       none.push_back(rule);
       checks_of_none += count;
       continue;
@@ -255,10 +255,13 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
 }
 
 std::string profile_text(const Profile& profile, const TerminalStyle& style) {
+  std::vector<std::string> agreed;
+  for (const auto& [setting, agreement] : profile.agreed) agreed.push_back(setting_text(setting, agreement.value));
   return wrapped(fmt::format("{}: {}", profile.name, profile.title), static_cast<std::size_t>(style.columns), 2) + "\n" +
          pairs_text({{"inherits", fmt::format("{}", fmt::join(profile.inherited, ", "))},
                      {"devices", profile.devices_in_words()},
-                     {"suite", profile.suite}},
+                     {"suite", profile.suite},
+                     {"agreed", fmt::format("{}", fmt::join(agreed, ", "))}},
                     style);
 }
 

@@ -54,6 +54,35 @@ bool tells_no_reasons(const Run& run, std::size_t rank) {
 
 namespace {
 
+/// The driver's SM clock during a record, on the rank's device.
+std::optional<double> clock_of(const Measurement& measured, std::size_t rank) {
+  if (rank < measured.ranks.size() && measured.ranks[rank]) return measured.ranks[rank]->sm_clock_hz;
+  return measured.ranks.empty() && measured.telemetry ? measured.telemetry->sm_clock_hz : std::nullopt;
+}
+
+/// Of a GPU. What holds its clock is what its clock never exceeds.
+SettingValues settings_of(const Run& run, std::size_t rank) {
+  const GpuFacts& gpu = run.header.facts.device.gpu;
+  const std::vector<RankInfo>& ranks = run.header.ranks;
+  const bool alone = ranks.empty();
+  SettingValues settings;
+  const auto tell = [&](Setting setting, const auto& value) {
+    if (value) settings[setting] = static_cast<double>(*value);
+  };
+  tell(Setting::power_limit, alone ? gpu.power_limit_watts : ranks[rank].power_limit_watts);
+  tell(Setting::ecc, alone ? gpu.ecc : ranks[rank].ecc);
+  if (alone) {
+    tell(Setting::mig, gpu.mig_uuid.empty() ? gpu.mig_mode : std::optional(true));
+    tell(Setting::persistence_mode, gpu.persistence_mode);
+  }
+  std::optional<double> highest;
+  for (const Record& record : run.records) {
+    if (record.measurement) highest = std::max(highest, clock_of(*record.measurement, rank));
+  }
+  if (highest) settings[Setting::clock] = *highest / 1e6;
+  return settings;
+}
+
 std::string hash_of_samples(const std::vector<Record>& records) {
   std::string numbers;
   const auto add = [&](double number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
@@ -114,6 +143,12 @@ Evidence take_evidence(ResultFile& file, double now) {
           tells_no_reasons(file.run, rank)) {
         unseen.insert(type.kind);
       }
+    }
+    if (is_gpu) {
+      evidence.devices[rank].settings = settings_of(file.run, rank);
+      const GpuFacts& gpu = facts.device.gpu;
+      evidence.devices[rank].lowers_memory_clock =
+          gpu.application_memory_clock_hz && gpu.application_memory_clock_hz < gpu.application_memory_clock_default_hz;
     }
     // A CPU's other programs show in its load.
     if (!is_gpu) unseen.erase(FindingKind::foreign_process);

@@ -44,6 +44,24 @@ def test_a_good_delivery_is_accepted_and_a_stricter_limit_is_not(h200, save, own
     assert len(failures) == told["delivery"]["bad"] and "what was ordered" in failures[-1].text
 
 
+@pytest.mark.parametrize("watts, agreed", [(500, True), (450, False)])
+def test_a_setting_is_as_agreed_at_that_value_alone(h200, save, own_profile, tmp_path, watts, agreed):
+    result = clean(h200)
+    result["device"]["details"]["power_limit_watts"] = watts
+    result["counters"] = [one for one in result["counters"] if one["id"] != "power_limit_of_default"] + [
+        {"id": "power_limit_of_default", "rank": 0, "before": watts / 700, "after": watts / 700, "worse": 0.0}]
+    profile = own_profile(0.5)
+    profile.write_text(profile.read_text() + "\n[agreed]\npower_limit = 500\n")
+    done = roofmark("accept", save(result), "--profile", profile, "--json", tmp_path / "verdict.json")
+    assert done.returncode == (0 if agreed else 1), done.stdout + done.stderr
+    checks = {check["rule"]: check for check in parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"]}
+    suffix = " (agreed: power_limit = 500 W)" if agreed else ""
+    assert {rule: (checks[rule]["verdict"], checks[rule]["found"]) for rule in ("agreed.power_limit", "power_limit")} == {
+        "agreed.power_limit": ("PASS" if agreed else "FAIL", f"{watts} W"), "power_limit": ("PASS" if agreed else "FAIL", f"1{suffix}")}
+    assert checks["agreed.power_limit"]["expected"] == "500 W"
+    assert re.search(rf"^power_limit +{'PASS' if agreed else 'FAIL'} ", done.stdout, re.M), "it was found, and is not among what was not"
+
+
 @pytest.mark.parametrize("flags", [("--json", "result.json"), ("--junit", "sub/../link.json"), ("--json", "own.toml"), ("--junit", "v", "--json", "v")])
 def test_no_file_of_the_command_is_written_over(h200, save, own_profile, tmp_path, flags):
     result, profile = save(clean(h200)), own_profile(0.5)

@@ -162,6 +162,14 @@ Check decide(const Rule& rule, const RuleReading& reading, const Evidence* run) 
   Check check = compare(rule, reading, run);
   const bool has_it = check.verdict != Verdict::not_measured || reading.value || !reading.lost.empty();
   check.mandatory |= rule.mandatory == Mandatory::where_measured && has_it;
+  if (reading.agreed.empty() || check.verdict != reading.excused) return check;
+  check.found += fmt::format(" (agreed: {})", reading.agreed);
+  if (check.verdict == Verdict::fail) {
+    check.verdict = Verdict::pass;
+    check.limit = check.margin = std::nullopt;  // which it does not meet
+  } else {
+    check.mandatory = false;
+  }
   return check;
 }
 
@@ -217,6 +225,7 @@ class Judge {
 
   Judgement judge() {
     add_own_rules();
+    for (const auto& [setting, agreement] : profile_.agreed) add_agreed(setting, agreement);
     for (const Rule& rule : profile_.rules) apply(rule);
     Judgement judgement;
     judgement.delivery = {Subject::delivery, "delivery", Verdict::pass, 0, 0};
@@ -349,6 +358,34 @@ class Judge {
         "The delivery must have the number of GPUs that was ordered (--expect-gpus).", "", "", "");
   }
 
+  /// Every GPU has the setting that was agreed, in all runs that tell it.
+  void add_agreed(Setting setting, const Agreement& agreement) {
+    applied_ = std::make_shared<const JudgedRule>(
+        JudgedRule{fmt::format("agreed.{}", type_of(setting).id), "", Subject::gpu, Mandatory::yes,
+                   "The site sets this on purpose; with another value the node is set up differently from the others.", "",
+                   agreement.origin});
+    for (const auto& [label, places] : places_) {
+      std::optional<double> value;
+      std::string file;
+      for (const Place& place : places) {
+        const SettingValues& settings = place.evidence->devices[place.index].settings;
+        const auto found = settings.find(setting);
+        if (found == settings.end()) continue;
+        // A run may have no case that reaches the clock at which it is held.
+        const bool counts = setting == Setting::clock ? found->second > value : !agreement.is_met(setting, found->second);
+        if (value && !counts) continue;
+        value = found->second;
+        file = place.evidence->file;
+      }
+      Check check;
+      if (value) check.verdict = agreement.is_met(setting, *value) ? Verdict::pass : Verdict::fail;
+      check.expected = value_text(setting, agreement.value);
+      check.found = value ? value_text(setting, *value) : "-";
+      check.explanation = value ? "" : "no result tells it";
+      add(std::move(check), device(label).node, label, file);
+    }
+  }
+
   /// No two runs give the same times to the nanosecond.
   void refuse_copies() {
     std::map<std::string, const Evidence*> first;
@@ -443,11 +480,16 @@ class Judge {
   /// What is known of all parts; a part without a value is one that the run could not see.
   static RuleReading sum_of(const Parts& parts) {
     RuleReading sum;
+    bool excused = true;
     for (const auto& [part, run] : parts) {
       if (part.value) sum.value = sum.value.value_or(0) + *part.value;
       if (!part.of.empty()) sum.of += (sum.of.empty() ? "" : "; ") + part.of;
       const std::string& lost = part.value || !part.lost.empty() ? part.lost : part.why_not;
       if (sum.lost.empty() && !lost.empty()) sum.lost = fmt::format("{}: {}", run->file, lost);
+      sum.excused = part.excused;
+      if (part.value.value_or(1) == 0) continue;
+      excused = excused && !part.agreed.empty();
+      sum.agreed = excused ? part.agreed : "";
     }
     if (!sum.value) std::swap(sum.why_not, sum.lost);
     return sum;
@@ -486,6 +528,7 @@ class Judge {
           continue;
         }
         any = true;
+        note_agreement(reading, profile_.agreed, rule, part ? *part : run, run.analysis.roofline, index);
         if (adds_up) {
           parts.emplace_back(std::move(reading), &run);
         } else {

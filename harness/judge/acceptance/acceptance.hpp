@@ -25,6 +25,8 @@ struct DeliveredDevice {
   std::map<std::string, std::string> versions = {};  ///< its own, beside those of the run
   std::set<FindingKind> unseen = {};                 ///< kinds of findings that could not be checked on it
   std::string slot = {};                             ///< PCI address; empty for a MIG instance, which shares it
+  SettingValues settings = {};
+  bool lowers_memory_clock = false;  ///< by application clocks
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
@@ -119,7 +121,8 @@ struct Judgement {
 /// suite or a larger one, with no weaker setting
 /// (`conditions`), that every device is the profile's (`device`), that no GPU is counted twice
 /// (`unique_gpus`), that no host name stands for two machines (`unique_nodes`) and what the terms ask for (`expected_gpus`,
-/// `age`).
+/// `age`). A setting that the profile agrees on is a rule too (`agreed.power_limit`), and what shows nothing but a setting that
+/// is as agreed does not fail.
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms);
 
 }  // namespace roofmark

@@ -168,6 +168,26 @@ void set_node_gpus(const std::string& name, const toml::node& node, std::optiona
   gpus = value;
 }
 
+void read_agreed(const std::string& name, const toml::node& node, Agreed& agreed) {
+  if (!node.is_table()) refuse(name, node, "expects a table [agreed]");
+  std::map<std::string, Setter> setters;
+  for (const SettingType& type : kSettings) {
+    setters[std::string(type.id)] = [&](const toml::node& value) {
+      const double number = type.is_switch() ? (value.value_or(false) ? 1.0 : 0.0) : value.value_or(0.0);
+      const bool fits =
+          type.is_switch() ? value.is_boolean() : value.is_number() && number >= type.lowest && number <= type.highest;
+      if (!fits) {
+        refuse(name, value,
+               type.is_switch()
+                   ? "expects true or false"
+                   : fmt::format("expects a number of {} from {:g} to {:g}", type.unit, type.lowest, type.highest));
+      }
+      agreed[type.setting] = {number, place(name, value)};
+    };
+  }
+  read_keys(name, *node.as_table(), setters);
+}
+
 /// The keys of a rule that the table names; the others stay as they are, so that an inherited rule is changed key by key.
 void read_rule(const std::string& name, const toml::table& table, Rule& rule) {
   rule.origin = place(name, table);
@@ -320,6 +340,7 @@ Profile parse(const std::string& text, const std::string& name, std::set<std::st
              {"example", text_into(name, profile.example)},
              {"suite", text_into(name, profile.suite)},
              {"node_gpus", [&](const toml::node& node) { set_node_gpus(name, node, profile.node_gpus); }},
+             {"agreed", [&](const toml::node& node) { read_agreed(name, node, profile.agreed); }},
              {"rule", [](const toml::node&) {}}});
 
   const toml::table none;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/judge/acceptance/agreed.hpp"
 #include "harness/judge/acceptance/quantity.hpp"
 #include "harness/model/expression.hpp"
 
@@ -77,6 +78,7 @@ struct Profile {
   std::optional<int> node_gpus;        ///< GPUs of a node of the example, for `profile check`: names of collectives have it
   std::vector<std::string> inherited;  ///< the profiles below it, nearest first
   std::vector<Rule> rules;
+  Agreed agreed;  ///< settings that differ on purpose
 
   /// "'NVIDIA H200'", "'.*' except 'NVIDIA.*'"
   std::string devices_in_words() const;

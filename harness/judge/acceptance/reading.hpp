@@ -25,6 +25,8 @@ struct RuleReading {
   bool wrong = false;                      ///< the result is wrong: that fails any rule
   /// How the run lost sight of what the device has. A value is then what is known of it: the rest could only make it worse.
   std::string lost;
+  std::string agreed;               ///< the agreed setting that explains it: "power_limit = 500 W"
+  Verdict excused = Verdict::fail;  ///< the verdict that this setting excuses
 };
 
 /// Whether a regular expression is found in a name. Thousands of results have the same names: each is searched once.
@@ -45,6 +47,10 @@ class NameSearch {
 /// is one reading without a value.
 std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evidence& evidence,
                                   std::optional<std::size_t> device);
+
+/// Sets `agreed` where a reading shows nothing but a setting that the devices have as agreed throughout the run.
+void note_agreement(RuleReading& reading, const Agreed& agreed, const Rule& rule, const Evidence& run, const Roofline& roofline,
+                    std::optional<std::size_t> device);
 
 /// Whether a finding of a run is about the device of this index.
 bool is_about(const Finding& finding, std::size_t device);
