@@ -146,6 +146,10 @@ def groups_of(record):
     return record.get("message", {}).get("groups")
 
 
+def of_same_ranks(records):
+    return all(groups_of(record) == groups_of(records[0]) for record in records)
+
+
 def name_of(key):
     return printable(key[0]) + (" (after the suite)" if key[1] == 2 else "")
 
@@ -198,10 +202,10 @@ def compare(a, b, margin=MARGIN):
         ok = [[record for record in side if record["status"] == "ok"] for side in records]
         if not all(ok):
             continue
-        if any(groups_of(record) != groups_of(ok[0][0]) for record in ok[0] + ok[1]):
-            elsewhere.append(name_of(key))
-        else:
+        if of_same_ranks(ok[0] + ok[1]):
             cases.append(Case(key, ok))
+        else:
+            elsewhere.append(name_of(key))
     rows = [{"name": case.name, "verdict": "UNCLEAR", "runs": [len(side) for side in case.sides], "unit": "run" if case.by_run else "block",
              "seconds": [statistics.median(record["measurement"]["median"] for record in side) for side in case.sides],
              "bits": fingerprints(*case.sides)} for case in cases]
@@ -233,13 +237,17 @@ def fails(found, above):
         row["bits"] == "differ" or row["verdict"] == "SLOWER" and 1 / row["ratio"] - 1 > above for row in found["cases"])
 
 
+def ranks_of(run):
+    return str(len(run.get("team", [])) or 1)
+
+
 def differences_of_setting(a, b):
     """Differences between the settings of the two sides."""
     def detail(run, name):
         return str(run["device"]["details"].get(name, "unknown"))
 
     said = {
-        "ranks": lambda r: str(len(r.get("team", [])) or 1), "device": lambda r: r["device"]["name"], "UUID": lambda r: detail(r, "uuid"),
+        "ranks": ranks_of, "device": lambda r: r["device"]["name"], "UUID": lambda r: detail(r, "uuid"),
         "driver": lambda r: detail(r, "driver_version"), "power limit": lambda r: detail(r, "power_limit_watts"),
         "host": lambda r: r["host"]["name"], "suite": lambda r: r.get("suite", "unknown"), "data": lambda r: r["data"],
         "seed": lambda r: str(r["seed"]), "scope": lambda r: ", ".join(r["scope"]["changes"]) or "the whole suite",
@@ -268,9 +276,12 @@ def refuse_what_differs(a, b):
     if len({*kinds[0], *kinds[1]}) > 1:
         raise Problem(BAD_INPUT, f"results of different kinds: {' and '.join(kinds[0])} in A, {' and '.join(kinds[1])} in B")
     found = by_case(a, b)
-    if not found[0].keys() & found[1].keys():
-        suites = [", ".join(sorted({run["suite"] for run in side})) for side in (a, b)]
-        raise Problem(BAD_INPUT, f"A and B have no case in common (suites: {suites[0]} in A, {suites[1]} in B)")
+    common = found[0].keys() & found[1].keys()
+    if not any(of_same_ranks([record for side in found for record in side[key] if record["status"] == "ok"]) for key in common):
+        what, value = ("ranks", ranks_of) if common else ("suites", lambda run: run["suite"])
+        values = [", ".join(sorted({value(run) for run in side})) for side in (a, b)]
+        of = " of the same ranks" if common else ""
+        raise Problem(BAD_INPUT, f"A and B have no case{of} in common ({what}: {values[0]} in A, {values[1]} in B)")
 
 
 def load_side(paths):
@@ -325,7 +336,7 @@ def main(arguments):
         f"by more than {100 * significance.MARGIN_OF_ONE_RUN:g} %, and does not fail.",
         epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
         "by 0.5 %, 45 at 1.5 %, 77 at 2 %; 2 per side find nothing among so many. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
-        "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, or results of different kinds; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
+        "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, results of different kinds, or no case in common; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "

@@ -80,8 +80,8 @@ def summary(found):
     if unknown := sum(row["verdict"] == "UNCLEAR" and row["unit"] == "block" for row in rows):
         lines.append(f"{units.plural(unknown, 'undecided case has', 'undecided cases have')} one run on a side: "
                      f"with at least 2 this line says how many {'it needs' if unknown == 1 else 'they need'}")
-    if found["different_ranks"]:
-        lines.append(f"{len(found['different_ranks'])} cases have different ranks in B: not compared")
+    if number := len(found["different_ranks"]):
+        lines.append(f"{units.plural(number, 'case has', 'cases have')} different ranks in B: not compared")
     if rows:
         differences = [abs(100 * (row["ratio"] - 1)) for row in rows]
         of = [short(f"{value:.2f}", f"{value:.2e}") for value in (np.median(differences), np.percentile(differences, 95), max(differences))]

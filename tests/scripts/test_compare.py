@@ -311,7 +311,7 @@ def test_rounds_of_other_pairs_are_not_compared(small):
     other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[1, 2]]}
     found = compare.compare([small], [other])
     assert found["different_ranks"] == [name] and len(found["cases"]) == len(small["benchmarks"]) - 1
-    assert any(line.startswith("1 cases have different ranks in B") for line in compare.summary(found))
+    assert any(line.startswith("1 case has different ranks in B") for line in compare.summary(found))
     other["benchmarks"][0]["roofmark"]["message"] = {"groups": [[0, 1]]}
     assert not compare.compare([small], [other])["different_ranks"]
 
@@ -452,6 +452,16 @@ def test_nothing_in_common(small, save):
     path = save(small)
     done = run(path, equal_of(path))
     assert done.returncode == 2 and done.stdout == "" and "no case in common (suites: baseline in A, baseline in B)" in done.stderr
+
+
+def test_nothing_in_common_but_rounds_of_other_pairs(cluster, save):
+    entry = next(entry for entry in cluster["benchmarks"] if entry["name"].startswith("ping_pong"))
+    before = cluster | {"benchmarks": [entry], "unmeasured": []}
+    after = copy.deepcopy(before)
+    after["team"].pop()
+    after["benchmarks"][0]["roofmark"]["message"]["groups"] = [[0, 1]]
+    done = run(save(before), save(after, "after.json"))
+    assert done.returncode == 2 and done.stdout == "" and done.stderr == "compare: A and B have no case of the same ranks in common (ranks: 16 in A, 15 in B)\n"
 
 
 def test_where_no_case_was_measured_on_both_sides_no_test_is_told_of(small):
