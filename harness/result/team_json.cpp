@@ -150,6 +150,7 @@ Json to_json(const Communication& communication) {
     put(entry, "mads", one.mads);
     slowest.push_back(std::move(entry));
   }
+  json["slow"] = communication.slow;
   return json;
 }
 

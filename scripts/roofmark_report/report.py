@@ -117,6 +117,8 @@ def team_section(result, figure, titles):
     concerned = (entry["roofmark"]["family"] for entry in result["benchmarks"] if communication.concerns(entry))
     made["meanings"] = list(dict.fromkeys(filter(None, map(result["families"].get, concerned))))
     made["stragglers"], made["judged"] = communication.stragglers(result)
+    slow = result["communication"].get("slow", "")
+    made["slow"] = slow[:1].upper() + slow[1:]
     return made
 
 

@@ -165,6 +165,13 @@ def test_the_stragglers_are_what_a_comparison_of_ranks_found(cluster):
     assert [finding["kind"] for finding in communication.stragglers(cluster)[0]] == named
 
 
+def test_that_nobody_is_slow_is_said_as_the_run_said_it(cluster):
+    cluster["findings"] = []
+    assert "straggler." not in report.page(cluster, "0" * 64), "an older file does not say whether any could be told"
+    cluster["communication"]["slow"] = "whether a rank or pair is slow cannot be told: ranks share CPU cores"
+    assert "<p>Whether a rank or pair is slow cannot be told: ranks share CPU cores.</p>" in report.page(cluster, "0" * 64)
+
+
 def test_a_team_of_which_nothing_is_known_yet(cluster):
     cluster["benchmarks"] = []
     cluster["findings"] = []

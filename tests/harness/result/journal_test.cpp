@@ -306,6 +306,7 @@ TEST_F(JournalFile, ARecoveredFileHasTheStragglersOfATeam) {
   EXPECT_EQ(result.at("team")[2].at("host"), "C");
   EXPECT_EQ(result.at("communication").at("pairs").size(), 6U);
   EXPECT_EQ(result.at("communication").at("fits").size(), 1U);
+  EXPECT_EQ(result.at("communication").at("slow"), "slow: rank 2 (C) (10.00 times the median)");
   ASSERT_EQ(result.at("findings").size(), 1U);
   EXPECT_EQ(result.at("findings")[0].at("kind"), "slow_rank");
   EXPECT_THAT(result.at("findings")[0].at("text").get<std::string>(), HasSubstr("rank 2 (C)"));
