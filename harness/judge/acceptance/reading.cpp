@@ -366,6 +366,8 @@ constexpr const char* kNeverCounted = "the device's telemetry was given up befor
 void read_counter(RuleReading& reading, const Rule& rule, const Evidence& evidence, std::optional<std::size_t> device) {
   const CounterType* const type = find_counter(rule.argument);
   const bool is_state = rule.quantity == Quantity::state, falls = type && type->is_worse_lower();
+  const bool is_of_device = !type || type->of == CounterOf::device;
+  std::map<std::string, double> of_owners;  // each rank of a host reads all that its counter counts
   for (const CounterChange& change : evidence.counters) {
     if (change.id != rule.argument || (device && change.rank != static_cast<int>(*device))) continue;
     if (!change.before || !change.after) {
@@ -375,10 +377,17 @@ void read_counter(RuleReading& reading, const Rule& rule, const Evidence& eviden
     }
     const auto value = is_state ? change.worst() : change.worse();
     if (!value) continue;
-    const double known = reading.value.value_or(is_state ? *value : 0);
-    reading.value = !is_state ? known + *value : falls ? std::min(known, *value) : std::max(known, *value);
+    if (is_state) {
+      const double known = reading.value.value_or(*value);
+      reading.value = falls ? std::min(known, *value) : std::max(known, *value);
+      continue;
+    }
+    const auto rank = static_cast<std::size_t>(change.rank);
+    const bool has_host = !is_of_device && rank < evidence.devices.size();
+    double& of_owner = of_owners[has_host ? evidence.devices[rank].node : fmt::format("rank {}", rank)];
+    of_owner = std::max(of_owner, *value);
   }
-  const bool is_of_device = !type || type->of == CounterOf::device;
+  for (const auto& [owner, value] : of_owners) reading.value = reading.value.value_or(0) + value;
   if (is_of_device && never_counted(evidence, device)) reading.lost = kNeverCounted;
   if (!reading.value) reading.why_not = reading.lost.empty() ? "the device does not count it" : reading.lost;
 }

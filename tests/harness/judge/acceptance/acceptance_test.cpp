@@ -665,6 +665,20 @@ TEST(Acceptance, ACounterIsJudgedPerGpuByItsRankAndPerNodeAsASum) {
   EXPECT_EQ(check_of(judge(profile_of(rule + "per = 'node'\n"), {evidence}, {}), "xid").measured, 3);
 }
 
+TEST(Acceptance, ACounterOfAHostThatAllItsRanksReadCountsOnce) {
+  const std::string rule = "[rule.symbols]\nquantity = 'counter.network_symbol_errors'\nmost = 5\nreason = 'r'\n";
+  Evidence evidence = run("GPU-1", {product(0.9)});
+  evidence.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"},
+                      {"GPU-2", "node1", "cuda:1", "NVIDIA H200"},
+                      {"GPU-3", "node2", "cuda:0", "NVIDIA H200"}};
+  evidence.counters = {
+      {"network_symbol_errors", 0, 0, 3}, {"network_symbol_errors", 1, 0, 4}, {"network_symbol_errors", 2, 0, 2}};
+  const Judgement of_nodes = judge(profile_of(rule + "per = 'node'\n"), {evidence}, {});
+  EXPECT_EQ(check_of(of_nodes, "symbols").measured, 4);
+  EXPECT_EQ(check_of(of_nodes, "symbols").verdict, Verdict::pass);
+  EXPECT_EQ(check_of(judge(profile_of(rule + "per = 'delivery'\n"), {evidence}, {}), "symbols").measured, 6);
+}
+
 /// A GPU whose memory cannot be repaired, with 12 of 18 NVLinks, in no fabric, was so before the run: no counter changes.
 TEST(Acceptance, AFaultFromBeforeTheRunFails) {
   const Profile profile = profile_of(
