@@ -110,6 +110,10 @@ void CaseRun::guarded(const std::function<void()>& step) {
       reason = error.what();
     }
   }
+  if (status == Status::failed && differing_ > 0) {
+    status = Status::wrong;
+    reason = differing_bits() + "; then " + reason;
+  }
   if (!agreed && run_.team.agree(status == Status::ok)) return;
   alive_ = false;
   agree_on_status(run_.team, record_, status, reason);
@@ -358,6 +362,15 @@ Record CaseRun::finish() {
   }
   batch_.reset();
   return std::move(record_);
+}
+
+std::optional<Record> CaseRun::cut_off() {
+  if (alive_ && differing_ == 0) return std::nullopt;
+  if (std::exchange(alive_, false)) {
+    record_.status = Status::wrong;
+    record_.reason = differing_bits() + "; then interrupted";
+  }
+  return finish();
 }
 
 }  // namespace roofmark

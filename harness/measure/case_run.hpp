@@ -60,6 +60,8 @@ class CaseRun {
   void verify_again();
   /// The case's record. Frees what only timing needs.
   Record finish();
+  /// The record of a case that an interruption cut off, if it already had a status: it had ended, or had given wrong bits.
+  std::optional<Record> cut_off();
 
  private:
   /// Whether every rank says so. Unlike Team::agree(false), a "no" says nothing of a failure: where another rank has failed,
@@ -128,8 +130,10 @@ class CaseRun {
   void check_bits(const Timing& timing, std::size_t number);
   /// Reads the hashes made since the last call; `describe` names the first launch with different bits.
   void compare_bits(const std::function<std::string(const CheckedLaunch&)>& describe);
+  /// How many launches gave different bits, and the first one.
+  std::string differing_bits() const;
   /// False if a launch gave different bits: the record is wrong.
-  bool conclude_bits(std::string_view checks);
+  bool conclude_bits();
 
   bool by_host() const { return case_.protocol.timed != Timed::device; }
 

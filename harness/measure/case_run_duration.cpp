@@ -138,7 +138,7 @@ void CaseRun::tell_course(const std::vector<Timing>& run) {
   const Demand main = case_.work.main();
   run_.course_listener(
       record_.name(), {run_.settings.clock() - begin_, case_.protocol.seconds, launches * main.amount / std::max(seconds, 1e-9),
-                       main.resource.unit, readings.empty() ? Telemetry{} : readings.back().state});
+                       main.resource.unit, readings.empty() ? Telemetry{} : readings.back().state, differing_});
 }
 
 // Cases follow one another without a pause: the first second of a later one is that of a device that is hot already.
@@ -158,7 +158,7 @@ void CaseRun::note_hot_burst(const std::vector<Reading>& readings) {
 
 void CaseRun::conclude_duration() {
   Measurement& measurement = *record_.measurement;
-  if (!conclude_bits("launches") || measurement.samples.empty()) return;
+  if (!conclude_bits() || measurement.samples.empty()) return;
   const double begin = measurement.blocks.front().span.first, end = measurement.blocks.back().span.second;
   // A case's first demand is its main resource.
   const ClockDomain clock = case_.work.main().resource.clock;

@@ -188,7 +188,7 @@ void CaseRun::time_block(int block) {
       return fmt::format("sample {} of block {}, in slot {}, {}", launch.number + 1, block + 1, launch.slot,
                          where_and_when(launch.start_seconds));
     });
-    conclude_bits("checked samples");
+    conclude_bits();
   });
 }
 
@@ -282,11 +282,15 @@ void CaseRun::compare_bits(const std::function<std::string(const CheckedLaunch&)
   unread_.clear();
 }
 
-bool CaseRun::conclude_bits(std::string_view checks) {
+std::string CaseRun::differing_bits() const {
+  return fmt::format("wrong result: {} of {} {} gave other bits than the verified launch; the first is {}", differing_,
+                     check_->checks(), lasts() ? "launches" : "checked samples", first_differing_);
+}
+
+bool CaseRun::conclude_bits() {
   if (differing_ == 0) return true;
   record_.status = Status::wrong;
-  record_.reason = fmt::format("wrong result: {} of {} {} gave other bits than the verified launch; the first is {}",
-                               differing_, check_->checks(), checks, first_differing_);
+  record_.reason = differing_bits();
   // What a check of all elements says now: a place, or that the fault has passed. (One of a collective needs all ranks.)
   if (case_.message) return false;
   const Verification found = judge(last_slot_, record_.reason);

@@ -128,13 +128,7 @@ double Runner::limit_bytes(const Case& next) {
   }
 }
 
-std::vector<Record> Runner::run(const Group& group, int pass) {
-  std::optional<Stopwatch> watch;
-  if (!group.cases.empty()) watch.emplace(state_.wall.families[group.cases.front().family], state_.settings.clock);
-  std::vector<CaseRun> runs;
-  runs.reserve(group.cases.size());
-  for (const Case& c : group.cases) runs.emplace_back(state_, c, pass);
-
+void Runner::measure(std::vector<CaseRun>& runs) {
   // A lost device cannot be asked how much is free.
   std::vector<const Case*> alive;
   for (const CaseRun& run : runs) {
@@ -154,7 +148,22 @@ std::vector<Record> Runner::run(const Group& group, int pass) {
     for (CaseRun& run : runs) run.time_block(block);
   }
   for (CaseRun& run : runs) run.verify_again();
+}
 
+std::vector<Record> Runner::run(const Group& group, int pass) {
+  std::optional<Stopwatch> watch;
+  if (!group.cases.empty()) watch.emplace(state_.wall.families[group.cases.front().family], state_.settings.clock);
+  std::vector<CaseRun> runs;
+  runs.reserve(group.cases.size());
+  for (const Case& c : group.cases) runs.emplace_back(state_, c, pass);
+  try {
+    measure(runs);
+  } catch (const Interrupted&) {
+    for (CaseRun& run : runs) {
+      if (std::optional<Record> record = run.cut_off()) cut_off_.push_back(*std::move(record));
+    }
+    throw;
+  }
   std::vector<Record> records;
   for (CaseRun& run : runs) records.push_back(run.finish());
   return records;

@@ -23,6 +23,9 @@ class Runner {
   /// which knows all ceilings. Sets device_lost() after a sticky error. Throws Interrupted.
   std::vector<Record> run(const Group& group, int pass);
 
+  /// After an Interrupted: the records of this rank's cases that it cut off and that already had a status, such as wrong.
+  std::vector<Record> take_cut_off() { return std::exchange(cut_off_, {}); }
+
   bool device_lost() const { return !state_.lost_to.empty(); }
   const WallTime& wall_time() const { return state_.wall; }
   // This rank's, from any thread: what it knows when the other ranks, or its own measuring thread, are out of reach.
@@ -51,7 +54,10 @@ class Runner {
   /// Where asking shows that the device is lost, `next` and all that follow cannot run.
   double limit_bytes(const Case& next);
 
+  void measure(std::vector<CaseRun>& runs);
+
   RunState state_;
+  std::vector<Record> cut_off_;
   CounterReadings counters_before_;
   CounterReadings host_before_;
 };

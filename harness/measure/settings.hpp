@@ -80,7 +80,8 @@ struct Course {
   double seconds = 0, of_seconds = 0;  ///< since it began, and in all
   double rate = 0;                     ///< of the last second, per second, on the case's main resource
   Unit unit = Unit::flop;
-  Telemetry state;  ///< the last reading
+  Telemetry state;             ///< the last reading
+  std::int64_t differing = 0;  ///< launches so far whose bits are not those of the verified one, on this rank
 };
 using CourseListener = std::function<void(const std::string& case_name, const Course& course)>;
 

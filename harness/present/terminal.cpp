@@ -83,8 +83,9 @@ void Progress::show(const std::string& case_name, const Course& course) {
   stage_since_ = now;
   if (!is_due(now, started_)) return;
   last_line_ = now;
-  std::string text = fmt::format("[{}/{}] {:.0f} of {:.0f} s  {}", done_ + 1, cases_, course.seconds, course.of_seconds,
-                                 format_rate(course.rate, course.unit));
+  std::string text = fmt::format("[{}/{}] {:.0f} of {:.0f} s", done_ + 1, cases_, course.seconds, course.of_seconds);
+  if (course.differing > 0) text += fmt::format("  WRONG BITS, launches: {}", course.differing);
+  text += "  " + format_rate(course.rate, course.unit);
   if (const auto hz = course.state.sm_clock_hz) text += "  " + format_clock(*hz);
   if (const auto watts = course.state.power_watts) text += "  " + format_power(*watts);
   if (const auto celsius = course.state.temperature_celsius) text += fmt::format("  {:.0f} C", *celsius);

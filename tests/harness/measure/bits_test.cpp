@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "harness/measure/runner.hpp"
 #include "harness/team/json.hpp"
 #include "tests/harness/fake_measure.hpp"
@@ -157,6 +159,52 @@ TEST_F(Bits, OfOperandsThatAreOverwrittenAreComparedWhereEachSlotIsLaunchedOnce)
   const auto resetting = [](FakePrepared& p) { p.resetting = true; };
   EXPECT_EQ(measure(resetting, kNever, 0, 9).measurement->samples_checked, 20);
   EXPECT_EQ(measure(resetting, kNever, 0, 10).measurement->samples_checked, 0);
+}
+
+/// Of a load of `seconds` whose 1000th hash, about, differs.
+class BitsOfALoad : public testing::Test {
+ protected:
+  BitsOfALoad() {
+    device.hash_value = [hashes = 0]() mutable { return ++hashes == 1000 ? 3u : 1u; };
+  }
+  static Group load(double seconds) {
+    Case c = fake_case([](const roofmark::Setup&) { return std::make_unique<FakePrepared>(); });
+    c.protocol.seconds = seconds;
+    c.protocol.cache = Cache::warm;
+    c.work = {{{{resource::dram, 50}}}};
+    return {{c}, {}};
+  }
+
+  FakeDevice device;
+};
+
+TEST_F(BitsOfALoad, AreToldAsTheyAreFoundAndStandAfterAnInterrupt) {
+  std::atomic<bool> stop{false};
+  SoloTeam team(&stop);
+  Runner runner(device, team, settings_for(device));
+  std::vector<std::int64_t> told;
+  runner.on_course([&](const std::string&, const Course& course) {
+    told.push_back(course.differing);
+    stop = course.seconds > 3;
+  });
+  EXPECT_THROW(runner.run(load(10), 1), Interrupted);
+  EXPECT_EQ(told.front(), 0);
+  EXPECT_EQ(told.back(), 1);
+  const std::vector<Record> cut_off = runner.take_cut_off();
+  ASSERT_EQ(cut_off.size(), 1U);
+  EXPECT_EQ(cut_off[0].status, Status::wrong);
+  EXPECT_FALSE(cut_off[0].measurement);
+  EXPECT_THAT(cut_off[0].reason, ContainsRegex("^wrong result: 1 of .* launches gave other bits .*; then interrupted$"));
+}
+
+TEST_F(BitsOfALoad, StandAfterAnError) {
+  device.seconds = [this](int) { return device.now > 5 ? throw DeviceError("lost", true) : 1e-3; };
+  SoloTeam team;
+  Runner runner(device, team, settings_for(device));
+  const Record record = runner.run(load(100), 1).front();
+  EXPECT_EQ(record.status, Status::wrong);
+  EXPECT_THAT(record.reason, ContainsRegex("^wrong result: 1 of .*; then .*lost"));
+  EXPECT_TRUE(runner.device_lost());
 }
 
 }  // namespace

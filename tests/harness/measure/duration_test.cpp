@@ -361,6 +361,7 @@ TEST_F(Duration, AnInterruptEndsIt) {
   Runner runner(device, stopped, settings_for(device));
   runner.on_stage([&](const std::string&, std::string_view stage) { stop = stage == "timing" && device.now > 3; });
   EXPECT_THROW(runner.run({{make_case(10)}, {}}, 1), Interrupted);
+  EXPECT_TRUE(runner.take_cut_off().empty());
 }
 
 TEST_F(Duration, HashingThatGetsSlowerIsHeldToItsShare) {

@@ -13,8 +13,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string shown(TerminalStyle style, bool quiet) {
-  Course course{30, 75, 675e12, Unit::flop, {}};
+std::string shown(TerminalStyle style, bool quiet, std::int64_t differing = 0) {
+  Course course{30, 75, 675e12, Unit::flop, {}, differing};
   course.state.sm_clock_hz = 1.44e9;
   course.state.power_watts = 698;
   course.state.temperature_celsius = 56;
@@ -30,6 +30,7 @@ TEST(Progress, ALoadThatLastsSaysHowItGoes) {
   EXPECT_THAT(shown({.interactive = true}, false),
               HasSubstr("[1/3] 30 of 75 s  675 TFLOP/s  1440 MHz  698 W  56 C  sustained/gemm/bf16/m:16384"));
   EXPECT_THAT(shown({.interactive = true, .columns = 40}, false), HasSubstr("[1/3] 30 of 75 s  675 TFLOP/s  1440 MHz\r"));
+  EXPECT_THAT(shown({.interactive = true}, false, 3), HasSubstr("30 of 75 s  WRONG BITS, launches: 3  675 TFLOP/s"));
 }
 
 TEST(Progress, ALogHasALineEveryTenSecondsAndQuietNone) {
