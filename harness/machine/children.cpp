@@ -3,7 +3,7 @@
 #include "harness/machine/children.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,13 +21,30 @@ pid_t start_process(const std::string& program, std::vector<std::string> words, 
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  pid_t child = 0;
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  if (silent) ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  const int error = ::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start " + program);
+  const auto fail = [&](int error) { throw std::system_error(error, std::generic_category(), "cannot start " + program); };
+  int failure[2];  // closed by a successful exec
+  if (::pipe2(failure, O_CLOEXEC) != 0) fail(errno);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    // Killed, the parent could not end its children: they would go on with their load, and nobody would know.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const bool orphaned = ::getppid() != parent;
+    const int nowhere = silent ? ::open("/dev/null", O_WRONLY) : STDOUT_FILENO;
+    if (!orphaned && ::dup2(nowhere, STDOUT_FILENO) >= 0) ::execv(program.c_str(), argv.data());
+    const int error = errno;
+    if (::write(failure[1], &error, sizeof(error)) < 0) ::_exit(126);
+    ::_exit(127);
+  }
+  const int error = errno;
+  ::close(failure[1]);
+  int reason = 0;
+  const bool failed = child > 0 && ::read(failure[0], &reason, sizeof(reason)) == sizeof(reason);
+  ::close(failure[0]);
+  if (child < 0) fail(error);
+  if (failed) {
+    ::waitpid(child, nullptr, 0);
+    fail(reason);
+  }
   return child;
 }
 

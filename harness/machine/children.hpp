@@ -13,8 +13,8 @@
 
 namespace roofmark {
 
-/// Starts a program with the arguments `words`; words[0] is its argv[0]. Discards the stdout of a `silent` program.
-/// Throws std::system_error.
+/// Starts a program with the arguments `words`; words[0] is its argv[0]. Discards the stdout of a `silent` program. It gets a
+/// SIGTERM when the calling thread ends, however that ends. Throws std::system_error.
 pid_t start_process(const std::string& program, std::vector<std::string> words, bool silent = false);
 
 /// Waits until all children have ended and gives their wait statuses, in order. Once `interrupted` is set, passes SIGTERM on to

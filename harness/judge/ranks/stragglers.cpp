@@ -301,6 +301,8 @@ void Stragglers::note_compared(FindingKind kind, std::size_t subjects) {
 
 Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores) {
   Stragglers made;
+  made.communicate =
+      std::any_of(records.begin(), records.end(), [](const Record& record) { return record.message.has_value(); });
   find_slow_in_suite(records, places, made);
   if (share_cores) return made;
   const RelativePairTimes relative = relative_pair_times(records, places);
@@ -327,6 +329,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
     return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
   }
   if (found.slowest.empty() && times.empty()) {
+    if (!found.communicate) return "no case has results of several ranks, which would show a slow one";
     return "this run did not check for slow ranks: pairs of ranks are among the cases of the suites baseline and full "
            "(--suite baseline --filter '^ping_pong')";
   }

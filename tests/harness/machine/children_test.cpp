@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <system_error>
@@ -66,8 +67,31 @@ TEST(Children, OneThatIsStuckIsKilledAndNotWaitedFor) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
+TEST(Children, EndWithTheirParentHoweverThatEnds) {
+  std::string name = (fs::temp_directory_path() / "roofmark-children-XXXXXX").string();
+  const fs::path folder = mkdtemp(name.data());
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    shell("cd " + folder.string() + "; trap ': >ended; exit' TERM; : >began; for i in $(seq 1000); do sleep 0.01; done");
+    while (!fs::exists(folder / "began")) std::this_thread::yield();
+    ::raise(SIGKILL);
+  }
+  ::waitpid(parent, nullptr, 0);
+  for (int i = 0; i < 500 && !fs::exists(folder / "ended"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(fs::exists(folder / "ended"));
+  fs::remove_all(folder);
+}
+
 TEST(Children, AProgramThatIsNotThereIsAnError) {
   EXPECT_THROW(start_process("/nonexistent/roofmark", {"roofmark"}), std::system_error);
+}
+
+TEST(Children, TheOutputOfASilentOneIsDiscarded) {
+  testing::internal::CaptureStdout();
+  const std::atomic<bool> interrupted{false};
+  wait_for({start_process("/bin/sh", {"sh", "-c", "echo shown"}), start_process("/bin/sh", {"sh", "-c", "echo not"}, true)},
+           interrupted);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "shown\n");
 }
 
 }  // namespace

@@ -349,6 +349,9 @@ TEST(WhoIsSlow, NamesWhatWasCompared) {
   const std::string too_few = "fewer than three ranks, or cases, have results: too few to tell a slow rank from a fast one";
   EXPECT_EQ(slow({lost, lost, lost}, {"a", "a", "a", "a"}), too_few);
   EXPECT_EQ(slow({suite.front()}, {"a", "a", "a", "a"}), too_few);
+  Record interrupted = suite.front();
+  interrupted.status = Status::not_run;
+  EXPECT_EQ(slow({interrupted}, {"a", "a", "a", "a"}), "no case has results of several ranks, which would show a slow one");
 }
 
 /// The kinds that nobody could be named by are not among them.
