@@ -120,7 +120,10 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     if (trust > verdict.trust || (verdict.trust == trust && verdict.advice.empty())) verdict.advice = advice;
     verdict.trust = std::max(verdict.trust, trust);
   };
-  if (ended) say(Trust::bad, in_words(*ended), "The measured cases are valid; the others have not passed. Run again.");
+  const bool wrong = counts.of(Status::wrong) > 0;
+  if (ended) {
+    say(Trust::bad, in_words(*ended), wrong ? "" : "The measured cases are valid; the others have not passed. Run again.");
+  }
   std::vector<std::string> differences = brief_changes(scope);
   if (scope.cases != scope.suite_cases) {
     differences.insert(differences.begin(), fmt::format("{} of {} cases", scope.cases, scope.suite_cases));
@@ -128,7 +131,7 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
   const std::size_t missing = counts.missing(scope.cases);
   const std::string measured = counts.in_words() + (missing ? fmt::format(", {} not reached", missing) : "") +
                                (differences.empty() ? "" : fmt::format(" ({})", fmt::join(differences, ", ")));
-  if (counts.of(Status::wrong)) {
+  if (wrong) {
     say(Trust::bad, measured,
         "Do not use any number from this device until the wrong result is explained: repeat the case, check the ECC counters "
         "and the Xid messages.");

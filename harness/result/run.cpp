@@ -13,7 +13,8 @@ namespace roofmark {
 
 std::optional<RunEnd> Run::ended() const {
   if (footer) return footer->ended;
-  return RunEnd{"no end is recorded: the run is still going, was killed, or the machine went down", in_progress};
+  return RunEnd{"no end is recorded: the run is still going, was killed, could not write, or the machine went down",
+                in_progress};
 }
 
 std::vector<Finding> Conclusions::all_findings() const {

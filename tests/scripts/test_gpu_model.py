@@ -790,6 +790,22 @@ def test_one_signal_ends_a_hang(tmp_path):
     assert not result["complete"] and result["interrupted"]
 
 
+def test_wrong_bits_of_a_load_stand_after_a_signal(tmp_path):
+    out = tmp_path / "out"
+    process = subprocess.Popen([ROOFMARK, "run", "--device", "cuda:0", "--suite", "sustained", "--seconds", "200", "--case", "memory_test/int32/bytes:64K/pattern:random",
+                                "--out", out], env=environment({"GPUMODEL_FLIP": "memory_test_kernel:2000:5"}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert "planted: a bit" in process.stderr.readline()
+    time.sleep(5)  # hashes are compared once a second
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=90)[1]
+    assert process.returncode == 130
+    [entry] = json.loads((out / "result.json").read_text())["unmeasured"]
+    record = entry["roofmark"]
+    assert record["status"] == "wrong" and re.match(r"wrong result: \d+ of \d+ launches gave other bits .*; then interrupted$", record["reason"])
+    assert record["reason"] in told
+    assert roofmark("recover", out).returncode == 1
+
+
 def test_after_a_hang_the_file_has_what_was_seen_of_the_gpu_and_its_xid_decides(run, tmp_path):
     found = run("--timeout", "8", GPUMODEL_HANG=f"{KERNEL}:1", GPUMODEL_COUNTER="xid:1")
     assert found.status == 1 and not found.result["complete"]

@@ -140,6 +140,7 @@ TEST(Verdict, ARunThatWasCutOffSaysWhereAndWhyFirst) {
   EXPECT_THAT(verdict.advice, StartsWith("The measured cases are valid"));
   EXPECT_THAT(judged({Status::ok}, {}, RunEnd{"no progress for 120 s in gemm/x (timing)", "gemm/x"}).headline,
               StartsWith("The run was cut off: no progress for 120 s in gemm/x (timing); 1 ok"));
+  EXPECT_THAT(judged({Status::ok, Status::wrong}, {}, RunEnd{"interrupted", ""}).advice, StartsWith("Do not use any number"));
 }
 
 TEST(Verdict, OfATeamItEndsWithWhoIsSlow) {

@@ -352,8 +352,9 @@ TEST_F(JournalFile, ARunThatWasKilledNamesTheCaseInWhichItEnded) {
   EXPECT_EQ(result.at("ended").at("case"), "gemm/bf16");
   EXPECT_EQ(result.at("verdict").at("level"), "bad");
   EXPECT_THAT(result.at("verdict").at("headline").get<std::string>(),
-              testing::StartsWith("The run was cut off in gemm/bf16: no end is recorded: the run is still going, was killed, "
-                                  "or the machine went down; 1 ok, 1 not reached (2 of 52 cases, --filter 'gemm')"));
+              testing::StartsWith(
+                  "The run was cut off in gemm/bf16: no end is recorded: the run is still going, was killed, could not write, "
+                  "or the machine went down; 1 ok, 1 not reached (2 of 52 cases, --filter 'gemm')"));
 
   run.footer = RunFooter{"2026-01-02T03:04:05Z", false, false, {}, {}, 20, {}, {}};
   run.footer->ended = RunEnd{"no progress for 120 s", "gemm/bf16"};
