@@ -325,13 +325,18 @@ def _quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
+def _shown(path):
+    """A path as text, which a name of a file need not be."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def load(folder, scratch, verdicts=()):
     """A DuckDB connection that has the tables of all result files and verdicts below the folder, and of the verdicts elsewhere; its own
     files are in `scratch`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise Problem(BAD_INPUT, f"{folder} is not a folder")
-    files = [(str(path), str(path.relative_to(folder))) for path in without_merged(sorted(folder.rglob("*.json"))) if path.is_file()]
+    files = [(str(path), _shown(path.relative_to(folder))) for path in without_merged(sorted(folder.rglob("*.json"))) if path.is_file()]
     if not files:
         raise Problem(BAD_INPUT, f"{folder} holds no result file (*.json)")
     for path in verdicts:
@@ -339,7 +344,7 @@ def load(folder, scratch, verdicts=()):
             raise Problem(BAD_INPUT, f"--verdict: there is no file {path}")
     given = set(map(os.path.realpath, verdicts))
     below = {os.path.realpath(path) for path, _ in files}
-    files += [(path, path) for path in verdicts if os.path.realpath(path) not in below]
+    files += [(path, _shown(path)) for path in verdicts if os.path.realpath(path) not in below]
     files = [(path, file, os.path.realpath(path) in given) for path, file in files]
     workers = min(os.cpu_count() or 1, len(files) // _FILES_PER_TASK + 1)
     # The processes are forked before DuckDB starts its threads. They make no cycles for the collector to find.

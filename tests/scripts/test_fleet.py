@@ -442,6 +442,15 @@ def test_what_cannot_be_read_is_named_and_the_others_count(folder):
         assert any(line.startswith(f"not read: {name}.json: ") and said in line for line in unread), (name, unread)
 
 
+def test_the_name_of_a_file_need_not_be_text(folder):
+    put(folder, rack(4))
+    (folder / os.fsdecode(b"bad\xff.json")).write_text("{")
+    (folder / "run0").rename(folder / os.fsdecode(b"run\xfe"))
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (1, "") and "4 runs of 4 devices" in done.stdout
+    assert "not read: bad\N{REPLACEMENT CHARACTER}.json: truncated" in done.stdout
+
+
 def test_only_samples_are_left_out(h200):
     data = json.dumps(h200).encode()
     small = evidence.without_samples(data)
