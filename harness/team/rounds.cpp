@@ -170,6 +170,7 @@ std::vector<std::size_t> sample_of_rounds(const std::vector<RankInfo>& members, 
     for (std::size_t i = 0; i < between.size(); ++i) {
       if (step < between[i].size()) these.push_back(begins[i] + step);
     }
+    if (step > 0 && these.size() > most_between) break;
     const std::size_t taken = std::min(most_between, these.size());
     for (std::size_t i = 0; i < taken; ++i) sample.push_back(these[i * these.size() / taken]);
     most_between -= taken;

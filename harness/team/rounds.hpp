@@ -21,7 +21,8 @@ std::vector<std::vector<int>> rounds_of_pairs(const std::vector<RankInfo>& membe
 /// The numbers of some of these rounds, ascending: all within hosts (or NVLink domains), and at most `most_between` between
 /// them. Of those the first are the ones in which each rank meets the rank with its own place on another host, so that one
 /// round has all links between two hosts; if these are too many, evenly spread ones, so that each host meets as many others as
-/// there are rounds.
+/// there are rounds. Then, as long as all of them fit, those in which it meets the rank one place further, two places further
+/// and so on: a few of these, over one switch more, would seem slow beside the others.
 std::vector<std::size_t> sample_of_rounds(const std::vector<RankInfo>& members, std::size_t most_between);
 
 }  // namespace roofmark

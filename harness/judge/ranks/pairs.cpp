@@ -62,7 +62,7 @@ class Crowds {
   std::optional<int> around(const std::pair<int, int>& pair) const {
     int most = 0;
     for (const std::string& gate : gates(pair)) most = std::max(most, pairs_.at(gate));
-    if (places_.linked(pair) || most == 1) return most;
+    if (places_.way(pair) != Places::Way::network || most == 1) return most;
     const auto takes_part = [&](int rank) {
       const std::string host = places_.host(rank);
       return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1;
@@ -72,8 +72,8 @@ class Crowds {
 
  private:
   std::vector<std::string> gates(const std::pair<int, int>& pair) const {
-    if (!places_.linked(pair)) return {places_.host(pair.first), places_.host(pair.second)};
     const Places::Way way = places_.way(pair);
+    if (way == Places::Way::network) return {places_.host(pair.first), places_.host(pair.second)};
     std::vector<std::string> passed;
     for (const int rank : {pair.first, pair.second}) {
       if (way == Places::Way::numa_node || way == Places::Way::host) passed.push_back(places_.port(rank));

@@ -14,7 +14,7 @@ Places::Places(const std::vector<RankInfo>& members) {
     place.host = member.host;
     place.port = member.root_port;
     place.numa_node = member.numa_node;
-    place.on_host = on_host_[member.host]++;
+    ++on_host_[member.host];
   }
   const std::vector<std::vector<int>> domains = ranks_by_domain(members);
   for (std::size_t domain = 0; domain < domains.size(); ++domain) {
@@ -59,10 +59,10 @@ bool Places::linked(const std::pair<int, int>& pair) const {
 }
 
 Places::Way Places::way(const std::pair<int, int>& pair) const {
+  if (!linked(pair)) return Way::network;
   const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
-  if (a == ranks_.end() || b == ranks_.end()) return linked(pair) ? Way::host : Way::network;
+  if (a == ranks_.end() || b == ranks_.end()) return Way::host;
   const Place &one = a->second, &other = b->second;
-  if (!linked(pair)) return one.on_host == other.on_host ? Way::rail : Way::network;
   if (one.nvlink_group >= 0 && one.nvlink_group == other.nvlink_group) return Way::nvlink;
   if (one.host != other.host) return Way::host;
   if (!one.port.empty() && one.port == other.port) return Way::pcie_port;

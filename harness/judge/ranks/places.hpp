@@ -26,14 +26,7 @@ class Places {
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
   /// What a pair communicates by. Pairs of one way, and of one number of pairs at once, can be compared.
-  enum class Way {
-    network,
-    rail,  ///< the network between ranks with the same place on their hosts, whose NICs one switch may connect
-    nvlink,
-    pcie_port,
-    numa_node,
-    host
-  };
+  enum class Way { network, nvlink, pcie_port, numa_node, host };
   Way way(const std::pair<int, int>& pair) const;
   /// The port of the host below which a switch connects the rank's GPU; empty: none, or unknown.
   std::string port(int rank) const;
@@ -47,7 +40,6 @@ class Places {
  private:
   struct Place {
     std::string host;
-    int on_host = 0;  ///< its place among the host's ranks
     std::size_t domain = 0;
     int nvlink_group = -1;  ///< of ranks that NVLink connects; -1: alone
     std::string port;
