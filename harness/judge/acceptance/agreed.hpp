@@ -17,7 +17,7 @@ enum class Setting { power_limit, clock, ecc, mig, persistence_mode };
 struct SettingType {
   Setting setting;
   std::string_view id;                            ///< in profiles
-  std::string_view unit = "";                     ///< empty: true or false
+  std::string_view unit{};                        ///< empty: true or false
   double lowest = 0, highest = 0, tolerance = 0;  ///< in this unit
 
   constexpr bool is_switch() const { return unit.empty(); }
