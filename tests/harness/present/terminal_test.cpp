@@ -2,7 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/present/terminal.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 
 #include "harness/measure/settings.hpp"
 #include "harness/model/measurement.hpp"
@@ -36,6 +42,24 @@ TEST(Progress, ALoadThatLastsSaysHowItGoes) {
 TEST(Progress, ALogHasALineEveryTenSecondsAndQuietNone) {
   EXPECT_THAT(shown({.interactive = false}, false), IsEmpty()) << "it began just now";
   EXPECT_THAT(shown({.interactive = true}, true), IsEmpty());
+}
+
+TEST(TerminalStyle, ADumbTerminalHasNoColoursAndRewritesNoLine) {
+  const int other_end = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (other_end < 0 || ::grantpt(other_end) != 0 || ::unlockpt(other_end) != 0) GTEST_SKIP() << "no pseudo-terminals here";
+  {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(std::fopen(::ptsname(other_end), "w"), std::fclose);
+    ASSERT_TRUE(terminal);
+    const char* const before = std::getenv("TERM");
+    const std::string kept = before ? before : "";
+    ::setenv("TERM", "xterm", 1);
+    EXPECT_TRUE(terminal_style(terminal.get()).interactive);
+    ::setenv("TERM", "dumb", 1);
+    EXPECT_FALSE(terminal_style(terminal.get()).interactive);
+    EXPECT_FALSE(terminal_style(terminal.get()).colour);
+    before ? ::setenv("TERM", kept.c_str(), 1) : ::unsetenv("TERM");
+  }
+  ::close(other_end);
 }
 
 /// What is shown of one case that fills memory, at these seconds after the start; `done` cases of 20 came before it.

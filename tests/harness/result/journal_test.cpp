@@ -452,7 +452,8 @@ TEST_F(JournalFile, WhatAFullDiskDidNotTakeIsWrittenBeforeTheNextLine) {
 TEST_F(JournalFile, ReplacingAFileKeepsTheOldOneWhenItCannotBeWritten) {
   const fs::path target = folder_ / "result.json";
   write_file(target, "old");
-  EXPECT_THROW(write_file(folder_ / "missing" / "result.json", "new"), WriteError);
+  EXPECT_THAT([&] { write_file(folder_ / "missing" / "result.json", "new"); },
+              testing::ThrowsMessage<WriteError>(HasSubstr("missing/result.json: ")));
   write_file(target, "new");
   std::ifstream file(target);
   std::string content;
