@@ -25,7 +25,8 @@ namespace roofmark {
 ///   reduce_scatter  out = this rank's chunk of the reduction of the ranks' in in total, out chunk
 ///   broadcast       out = the root's in                                       in chunk (root), out chunk
 ///   reduce          the root's out = reduction of the ranks' in               in chunk, out chunk (root)
-///   all_to_all      chunk r of out = this rank's chunk of rank r's in         in total, out total
+///   all_to_all      chunk r of out = this rank's chunk of rank r's in         in total, out total; the root's chunk may be
+///                                                                             larger than the others'
 ///   gather          the root's out = the ranks' in, one after another         in chunk, out total (root)
 ///   scatter         out = this rank's chunk of the root's in                  in total (root), out chunk
 ///   send_recv       out = in of the previous rank in a ring                   in chunk, out chunk
@@ -113,7 +114,15 @@ struct CollectiveCall {
   int peer = -1;  ///< of ping_pong; negative: this rank takes no part
   const void* in = nullptr;
   void* out = nullptr;
-  std::size_t chunk = 0;  ///< elements
+  std::size_t chunk = 0;       ///< elements
+  std::size_t root_chunk = 0;  ///< of all_to_all, elements that each rank sends to the root; 0: `chunk`
+
+  bool is_uneven() const { return root_chunk != 0 && root_chunk != chunk; }
+  /// Of all_to_all: the elements that each rank sends to rank `to`, and where they begin in its input.
+  std::size_t part(int to) const { return is_uneven() && to == root ? root_chunk : chunk; }
+  std::size_t part_begin(int to) const {
+    return static_cast<std::size_t>(to) * chunk + (is_uneven() && to > root ? root_chunk - chunk : 0);
+  }
 };
 
 /// How a communicator's memory is allocated and registered.

@@ -51,11 +51,35 @@ bool divide_domain(const Groups& groups, const std::vector<int>& domains) {
 /// and receive at once.
 bool is_lighter(const Point& point, const Groups& groups, const Resource& resource, const RankPlaces& places) {
   const std::vector<int>& hosts = places.hosts;
-  if (point.op == Collective::ping_pong || has_root(point.op)) return true;
+  if (point.op == Collective::ping_pong || has_root(point.op) || point.imbalance > 1) return true;
   const bool way_differs = resource == resource::pcie || resource == resource::interprocess;
   if (way_differs && divide_domain(groups, places.domains)) return true;
   const bool one_per_host = resource == resource::network_of_rank;
   return !take_all(groups, one_per_host ? std::set<int>(hosts.begin(), hosts.end()).size() : hosts.size());
+}
+
+std::size_t whole_packs(const Point& point, std::size_t elements) {
+  const std::size_t pack = kPackBytes / size_of(point.type);
+  return std::max<std::size_t>(1, point.whole_packs && elements >= pack ? elements / pack * pack : elements);
+}
+
+std::size_t even_chunk(const Point& point) {
+  const std::size_t elements = point.bytes / size_of(point.type);
+  if (!counts_total(point.op)) return std::max<std::size_t>(1, elements);
+  return whole_packs(point, elements / static_cast<std::size_t>(ranks_of(point)));
+}
+
+std::size_t elements_of(const Point& point, int chunks) {
+  if (chunks == 0) return 0;
+  const std::size_t even = static_cast<std::size_t>(chunks) * chunk_of(point);
+  return point.imbalance > 1 ? even - chunk_of(point) + root_chunk_of(point) : even;
+}
+
+/// What the root receives in an all-to-all over what it would receive if all ranks received as much.
+double times_even(const Point& point) {
+  if (point.imbalance == 1) return 1;
+  return static_cast<double>(root_chunk_of(point)) * ranks_of(point) /
+         static_cast<double>(elements_in(point, ranks_of(point), true));
 }
 
 /// What the PCIe link of a GPU carries at least where NVLink connects some of the ranks: what their part must exchange with the
@@ -71,7 +95,7 @@ double least_on_pcie(const Point& point, double bytes, const Groups& groups, con
     }
   }
   std::iota(parts.hosts.begin(), parts.hosts.end(), 0);
-  return traffic(point.op, bytes, groups, parts, point.root).network;
+  return traffic(point.op, bytes, groups, parts, point.root, Switches::forward, times_even(point)).network;
 }
 
 }  // namespace
@@ -83,16 +107,27 @@ int ranks_of(const Point& point) {
 }
 
 std::size_t chunk_of(const Point& point) {
-  const std::size_t elements = point.bytes / size_of(point.type);
-  if (!counts_total(point.op)) return std::max<std::size_t>(1, elements);
-  const std::size_t chunk = elements / static_cast<std::size_t>(ranks_of(point)), pack = kPackBytes / size_of(point.type);
-  if (!point.whole_packs || chunk < pack) return std::max<std::size_t>(1, chunk);
-  return chunk / pack * pack;
+  const std::size_t even = even_chunk(point);
+  if (point.imbalance == 1) return even;
+  const auto ranks = static_cast<std::size_t>(ranks_of(point));
+  return whole_packs(point, (ranks - static_cast<std::size_t>(point.imbalance)) * even / (ranks - 1));
+}
+
+std::size_t root_chunk_of(const Point& point) {
+  return point.imbalance == 1 ? 0 : static_cast<std::size_t>(point.imbalance) * even_chunk(point);
+}
+
+std::size_t elements_in(const Point& point, int ranks, bool is_root) {
+  return elements_of(point, chunks_in(point.op, ranks, is_root));
+}
+
+std::size_t elements_out(const Point& point, int ranks, bool is_root) {
+  const int chunks = chunks_out(point.op, ranks, is_root);
+  return static_cast<std::size_t>(chunks) * (point.imbalance > 1 && is_root ? root_chunk_of(point) : chunk_of(point));
 }
 
 std::size_t bytes_of(const Point& point) {
-  const std::size_t chunks = counts_total(point.op) ? static_cast<std::size_t>(ranks_of(point)) : 1;
-  return chunk_of(point) * chunks * size_of(point.type);
+  return elements_of(point, counts_total(point.op) ? ranks_of(point) : 1) * size_of(point.type);
 }
 
 std::string lacks(const Communicator& communicator, const Point& point) {
@@ -105,7 +140,8 @@ std::string lacks(const Communicator& communicator, const Point& point) {
   }
   if (point.in_place && communicator.in_place_offset(point.op) < 0) return without("in place");
   if (!point.in_place && !communicator.out_of_place(point.op)) return without("out of place");
-  if (chunk_of(point) > communicator.most_elements()) {
+  const std::size_t most = point.imbalance > 1 ? elements_out(point, ranks_of(point), true) : chunk_of(point);
+  if (most > communicator.most_elements()) {
     return without(fmt::format("of more than {} elements", communicator.most_elements()));
   }
   return {};
@@ -115,8 +151,9 @@ Work collective_work(const Listing& listing, const Point& point) {
   const auto bytes = static_cast<double>(bytes_of(point));
   const std::vector<std::vector<int>> groups = groups_of(point.colours);
   const RankPlaces places = places_of(listing.fabric->members);
-  const Traffic moved = traffic(point.op, bytes, groups, places, point.root);
-  const Traffic switched = traffic(point.op, bytes, groups, places, point.root, Switches::reduce);
+  const double imbalance = times_even(point);
+  const Traffic moved = traffic(point.op, bytes, groups, places, point.root, Switches::forward, imbalance);
+  const Traffic switched = traffic(point.op, bytes, groups, places, point.root, Switches::reduce, imbalance);
   const NvlinkMap map(listing.fabric->members);
   const Resource* inside = inside_resource(*listing.fabric, map, groups, listing.device.backend);
   // NVLink's switches reduce from Hopper on (NVLS); a network may (SHARP).
@@ -173,7 +210,9 @@ Case collective_case(const Listing& listing, const Point& point) {
   c.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}};
   if (point.round >= 0) c.shape.emplace_back("round", std::to_string(point.round));
   if (reduces(point.op)) c.shape.emplace_back("op", name(point.reduction));
-  if (has_root(point.op)) c.shape.emplace_back("root", std::to_string(point.root));
+  if (point.op == Collective::all_to_all)
+    (point.imbalance > 1 ? c.shape : c.implied).emplace_back("imbalance", std::to_string(point.imbalance));
+  if (has_root(point.op) || point.imbalance > 1) c.shape.emplace_back("root", std::to_string(point.root));
   if (point.op != Collective::ping_pong) c.shape.emplace_back("place", point.in_place ? "in" : "out");
   if (!point.group.empty()) c.shape.emplace_back("group", point.group);
   c.shape.emplace_back("impl", fabric.how);
@@ -185,9 +224,8 @@ Case collective_case(const Listing& listing, const Point& point) {
   // Enqueued one after another, as in nccl-tests: behind a closed gate the library could wait for room in its own queues.
   c.protocol.issue = point.issue == Issue::automatic ? Issue::stream : point.issue;
   // The root has the largest arrays.
-  const auto of_root = [&](auto chunks) { return static_cast<std::size_t>(chunks(point.op, ranks, true)); };
-  c.slot_bytes = collective_layout(point, of_root(chunks_in), of_root(chunks_out)).slot_bytes();
-  c.shared_bytes = 2 * std::min(chunk, kVerifiedPiece) * sizeof(double);
+  c.slot_bytes = collective_layout(point, elements_in(point, ranks, true), elements_out(point, ranks, true)).slot_bytes();
+  c.shared_bytes = 2 * std::min(std::max(chunk, root_chunk_of(point)), kVerifiedPiece) * sizeof(double);
   Message message;
   if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;
   if (point.op == Collective::ping_pong) message.pattern = Pattern::pairs;
@@ -195,8 +233,8 @@ Case collective_case(const Listing& listing, const Point& point) {
   message.ranks = ranks;
   message.bytes = bytes;
   message.count = chunk;
-  message.bus_factor = bus_factor(point.op, ranks);
-  if (has_root(point.op)) message.root = point.root;
+  message.bus_factor = bus_factor(point.op, ranks) * times_even(point);
+  if (has_root(point.op) || point.imbalance > 1) message.root = point.root;
   if (reduces(point.op)) message.reduction = name(point.reduction);
   if (point.op == Collective::ping_pong) {
     message.trips = 2;

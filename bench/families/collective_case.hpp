@@ -25,7 +25,8 @@ struct Point {
   int round = -1;  ///< of ping_pong
   /// Chunks among several consist of whole packs where they have one, as those of nccl-tests do.
   bool whole_packs = true;
-  int root = 0;  ///< of each communicator, where the operation has one
+  int root = 0;       ///< of each communicator, where the operation has one, or an imbalance
+  int imbalance = 1;  ///< of all_to_all: what the root receives over the average of all ranks
 };
 
 /// NCCL moves data in packs of this size, or else in single elements: where any pointer of a call is unaligned.
@@ -35,8 +36,13 @@ inline constexpr std::size_t kPackBytes = 16;
 int ranks_of(const Point& point);
 /// Elements of a chunk.
 std::size_t chunk_of(const Point& point);
+/// The same of the root's chunk in an uneven all-to-all; 0 in all others.
+std::size_t root_chunk_of(const Point& point);
 /// nccl-tests' size.
 std::size_t bytes_of(const Point& point);
+/// Elements of the input and output of a rank of `ranks`.
+std::size_t elements_in(const Point& point, int ranks, bool is_root);
+std::size_t elements_out(const Point& point, int ranks, bool is_root);
 
 /// Why the library has no such call; empty where it has one.
 std::string lacks(const Communicator& communicator, const Point& point);

@@ -56,10 +56,21 @@ double largest(const std::map<int, double>& amounts) {
 struct Part {
   double n = 0, k = 0, m = 0;  ///< ranks of the group, domains of the group, ranks here
   bool with_root = false;
+  double imbalance = 1;  ///< of an all-to-all: what the root receives over the average of all ranks
 };
 
+/// Of the root's domain the root is the busiest rank inside, whether or not others receive less.
+Traffic of_all_to_all(double bytes, const Part& part) {
+  const auto [n, k, m, with_root, imbalance] = part;
+  const double of_root = imbalance / n, of_other = n > 1 ? (1 - of_root) / (n - 1) : 0;
+  const double inside = (m - 1) * (with_root ? of_root : of_other);
+  const double received = (n - m) * (with_root ? of_root + (m - 1) * of_other : m * of_other);
+  const double sent = n > m ? m * (with_root ? (n - m) * of_other : of_root + (n - m - 1) * of_other) : 0;
+  return {inside * bytes, std::max(received, sent) * bytes};
+}
+
 Traffic of_part(Collective op, double bytes, const Part& part, Switches switches) {
-  const auto [n, k, m, with_root] = part;
+  const auto [n, k, m, with_root, imbalance] = part;
   switch (op) {
     case Collective::all_reduce:
       // In the switch: a rank sends its data and its reduced share once, and receives as much.
@@ -74,7 +85,7 @@ Traffic of_part(Collective op, double bytes, const Part& part, Switches switches
     case Collective::reduce:
       return {m == 1 ? 0 : with_root ? bytes : (m - 1) / m * bytes, k > 1 ? bytes : 0};
     case Collective::all_to_all:
-      return {(m - 1) / n * bytes, m * (n - m) / n * bytes};
+      return of_all_to_all(bytes, part);
     case Collective::gather:
     case Collective::scatter:
       return {with_root ? (m - 1) / n * bytes : 0, (with_root ? n - m : m) / n * bytes};
@@ -102,7 +113,7 @@ bool is_one_rank_per_host(const std::vector<std::vector<int>>& groups, const Ran
 }
 
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
-                int root, Switches switches) {
+                int root, Switches switches, double imbalance) {
   const auto host = [&](int rank) { return places.hosts[static_cast<std::size_t>(rank)]; };
   const auto domain = [&](int rank) { return places.domains[static_cast<std::size_t>(rank)]; };
   Traffic all;
@@ -115,7 +126,7 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
     const std::map<int, int> ranks = ranks_by_domain_of(group, places);
     for (const auto& [at, count] : ranks) {
       const Part part{static_cast<double>(group.size()), static_cast<double>(ranks.size()), static_cast<double>(count),
-                      at == domain(group.at(static_cast<std::size_t>(root)))};
+                      at == domain(group.at(static_cast<std::size_t>(root))), imbalance};
       const Traffic moved = of_part(op, bytes, part, switches);
       all.inside = std::max(all.inside, moved.inside);
       carried[at] += moved.network;

@@ -30,6 +30,9 @@ enum class Switches { forward, reduce };
 ///   broadcast, reduce              S where m > 1, of the root's     S where k > 1
 ///                                  domain; of others (m-1)/m S
 ///   all_to_all                     (m-1)/n S                        m (n-m)/n S
+///     whose root receives          (m-1) r S, of the root           the largest of (n-m) (r + (m-1) o) S, received by the
+///     r S of each rank, and each                                    root's domain, and m (n-m) o S and
+///     other o S, o < r                                              m (r + (n-m-1) o) S, sent by the root's and the others'
 ///   gather, scatter                (m-1)/n S, of the root           (n-m)/n S, of the root's domain
 ///   send_recv                      S where a neighbour is inside    S per neighbour outside, of the sender's host
 ///   ping_pong                      S, twice in turn, inside or over the network
@@ -40,9 +43,10 @@ struct Traffic {
 };
 
 /// `groups` are the ranks of each communicator, all active at once; `root` is a rank of each. `largest_bytes` is the size of
-/// the largest group; each other group's ranks have the same part of it where the size counts all ranks' parts.
+/// the largest group; each other group's ranks have the same part of it where the size counts all ranks' parts. `imbalance` is
+/// r n: what the root receives over the average; the groups are then of equal size.
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
-                int root = 0, Switches switches = Switches::forward);
+                int root = 0, Switches switches = Switches::forward, double imbalance = 1);
 
 /// What rings carry that use all links of every rank and all network ports of every host: each rank sends the size x bus factor
 /// to the next one, and each ring enters and leaves a domain once. That is how NCCL builds its rings, one after the other over

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -89,6 +90,15 @@ std::vector<Group> contract(const Listing& listing) {
         }
         const Point last{op, type, reduction, 7 * size_of(type), false, world, {}, {}, {}, -1, false, ranks - 1};
         if (has_root(op)) list.add_both_places(last);
+        if (op != Collective::all_to_all) continue;
+        for (const int imbalance : std::set<int>{2, ranks - 1}) {
+          for (const std::size_t elements : {7, 4099}) {
+            const std::size_t bytes = elements * world.size() * size_of(type);
+            if (imbalance > 1 && imbalance < ranks) {
+              list.add({op, type, reduction, bytes, false, world, {}, {}, {}, -1, false, (imbalance + 1) % ranks, imbalance});
+            }
+          }
+        }
       }
     }
   }
@@ -164,6 +174,19 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
   return first(fabric, static_cast<int>(asked.number_or("ranks", all, all)));
 }
 
+/// 1 where the all-to-all is even.
+int imbalance_of(const Point& point, const CaseRequest& asked) {
+  if (point.op != Collective::all_to_all) throw std::invalid_argument("only all_to_all has an imbalance");
+  const auto imbalance = static_cast<int>(asked.number("imbalance"));
+  if (imbalance == 1) return imbalance;
+  if (fewest_ranks(point) != ranks_of(point)) throw std::invalid_argument("an imbalance needs groups of equal size");
+  if (imbalance >= ranks_of(point)) {
+    throw std::invalid_argument(fmt::format("imbalance:{} leaves nothing for the others: of {} ranks, it is at most {}",
+                                            imbalance, ranks_of(point), ranks_of(point) - 1));
+  }
+  return imbalance;
+}
+
 }  // namespace
 
 /// Of any size, and root. Its bytes are those of whole parts, as nccl-tests rounds them.
@@ -200,7 +223,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     throw std::invalid_argument(fmt::format("these groups are of {} ranks", ranks));
   }
   if (pairs) point.round = static_cast<int>(asked.number("round", 0));
-  if (has_root(*op) && asked.has("root")) point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
+  if (asked.has("imbalance")) point.imbalance = imbalance_of(point, asked);
+  if ((has_root(*op) || point.imbalance > 1) && asked.has("root"))
+    point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
   point.in_place = asked.word_of("place", kPlaces, "out") == "in";
   if (!asked.has("place") && !list.lacks(point).empty()) {
     Point other_place = point;
@@ -284,6 +309,16 @@ std::vector<Group> list(const Listing& listing) {
         made.colours = part.colours;
         list.add(made);
       }
+    }
+  }
+
+  // As a popular expert's rank receives more of a layer's tokens: all send to it at once.
+  for (const int imbalance : {2, 4}) {
+    for (const std::size_t bytes : sizes(64 * kKiB, gpu ? kGiB : 4 * kMiB, 16)) {
+      if (!full || imbalance >= ranks) continue;
+      Point made = point(Collective::all_to_all, DataType::bf16, bytes);
+      made.imbalance = imbalance;
+      list.add(made);
     }
   }
 

@@ -46,11 +46,10 @@ class OneRank final : public PreparedCollective {
       }
     }
     const bool first = rank() == point.root;
-    const int ranks = size();
-    in_chunks_ = static_cast<std::size_t>(chunks_in(point.op, ranks, first));
-    out_chunks_ = static_cast<std::size_t>(chunks_out(point.op, ranks, first));
-    if (point.op == Collective::ping_pong && peer_ < rank_of_fabric) in_chunks_ = 0;
-    SlotLayout layout = collective_layout(point, in_chunks_, out_chunks_);
+    in_ = elements_in(point, size(), first);
+    out_ = elements_out(point, size(), first);
+    if (point.op == Collective::ping_pong && peer_ < rank_of_fabric) in_ = 0;
+    SlotLayout layout = collective_layout(point, in_, out_);
     const std::size_t bytes = layout.bytes(setup.slots);
     Memory memory = point.buffer == Buffer::plain ? device_.allocate(bytes)
                                                   : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
@@ -61,9 +60,10 @@ class OneRank final : public PreparedCollective {
   bool takes_part() const override { return communicator_ != nullptr; }
 
   CollectiveCall call(int slot) const {
-    CollectiveCall call{point_.op, point_.type, point_.reduction, point_.root, peer_, nullptr, nullptr, chunk_};
-    if (in_chunks_ > 0) call.in = in(slot);
-    if (out_chunks_ > 0) call.out = out(slot);
+    CollectiveCall call{point_.op, point_.type, point_.reduction, point_.root,          peer_,
+                        nullptr,   nullptr,     chunk_,           root_chunk_of(point_)};
+    if (in_ > 0) call.in = in(slot);
+    if (out_ > 0) call.out = out(slot);
     return call;
   }
 
@@ -82,10 +82,10 @@ class OneRank final : public PreparedCollective {
   void reset(int slot) override {
     if (!communicator_) return;
     if (!point_.in_place) {
-      if (out_chunks_ > 0) device_.poison(out(slot), out_bytes());
+      if (out_ > 0) device_.poison(out(slot), out_bytes());
       return;
     }
-    if (out_chunks_ > in_chunks_) device_.poison(slots_->at(slot, 0), slots_->layout()[0].bytes());
+    if (out_ > in_) device_.poison(slots_->at(slot, 0), slots_->layout()[0].bytes());
     fill(slot);
   }
   // To restore the inputs between samples would change what the caches hold for a program's next call. The numbers grow to
@@ -95,7 +95,7 @@ class OneRank final : public PreparedCollective {
   Verification verify(int slot) override {
     if (!communicator_) return Verification::nothing("this rank does not take part");
     communicator_->check_health();
-    if (out_chunks_ == 0) return Verification::nothing("only the root has a result");
+    if (out_ == 0) return Verification::nothing("only the root has a result");
     if (reduces(point_.op)) {
       const std::size_t first = point_.op == Collective::reduce_scatter ? static_cast<std::size_t>(rank()) * chunk_ : 0;
       return compare(slot, 0, chunk_, bound(), [&](double* expected, double* scale, std::size_t begin, std::size_t count) {
@@ -103,10 +103,11 @@ class OneRank final : public PreparedCollective {
       });
     }
     Verification whole = Verification::within(0, 0, "elements, compared exactly");
-    for (std::size_t i = 0; i < out_chunks_; ++i) {
+    const std::size_t each = out_ > chunk_ ? out_ / static_cast<std::size_t>(size()) : out_;
+    for (std::size_t i = 0; i < out_ / each; ++i) {
       const auto [from, first] = source(i);
       Verification part =
-          compare(slot, i * chunk_, chunk_, 0,
+          compare(slot, i * each, each, 0,
                   [&, from = from, first = first](double* expected, double* scale, std::size_t begin, std::size_t count) {
                     kernels_.expect(point_.type, expected, count, data(), from, first + begin, device_.stream());
                     kernels_.expect(point_.type, scale, count, data(), from, first + begin, device_.stream());
@@ -123,8 +124,8 @@ class OneRank final : public PreparedCollective {
     if (!communicator_) return {};
     // The bits may be right although the library has failed since.
     communicator_->check_health();
-    if (out_chunks_ == 0) return {};
-    return {{out(slot), point_.type, out_chunks_ * chunk_}};
+    if (out_ == 0) return {};
+    return {{out(slot), point_.type, out_}};
   }
 
   // Ranks hold different data, so no two ranks' bits are compared.
@@ -142,28 +143,24 @@ class OneRank final : public PreparedCollective {
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
   std::size_t chunk_bytes() const { return chunk_ * size_of(point_.type); }
-  std::size_t out_bytes() const { return out_chunks_ * chunk_bytes(); }
+  std::size_t out_bytes() const { return out_ * size_of(point_.type); }
   CollectiveData data() const { return {seed_, size()}; }
   double bound() const { return point_.reduction == Reduction::avg ? average_bound(size()) : 0; }
 
   // Broadcast in place goes from and to the same array; there `in` is the root's alone.
-  std::byte* in(int slot) const {
-    return slots_->at<std::byte>(slot, 0) + (point_.in_place && in_chunks_ < out_chunks_ ? offset() : 0);
-  }
+  std::byte* in(int slot) const { return slots_->at<std::byte>(slot, 0) + (point_.in_place && in_ < out_ ? offset() : 0); }
   std::byte* out(int slot) const {
     if (!point_.in_place) return slots_->at<std::byte>(slot, 1);
-    return slots_->at<std::byte>(slot, 0) + (out_chunks_ < in_chunks_ ? offset() : 0);
+    return slots_->at<std::byte>(slot, 0) + (out_ < in_ ? offset() : 0);
   }
   // Where both are a chunk they begin at the same address.
   std::size_t offset() const {
-    return in_chunks_ == 0 || out_chunks_ == 0
-               ? 0
-               : static_cast<std::size_t>(communicator_->in_place_offset(point_.op)) * chunk_bytes();
+    return in_ == 0 || out_ == 0 ? 0 : static_cast<std::size_t>(communicator_->in_place_offset(point_.op)) * chunk_bytes();
   }
 
   void fill(int slot) {
-    if (in_chunks_ > 0) {
-      kernels_.fill(point_.type, in(slot), in_chunks_ * chunk_, data(), rank(), 0, device_.stream());
+    if (in_ > 0) {
+      kernels_.fill(point_.type, in(slot), in_, data(), rank(), 0, device_.stream());
       device_.synchronize();
     }
   }
@@ -172,7 +169,7 @@ class OneRank final : public PreparedCollective {
   std::pair<int, std::size_t> source(std::size_t i) const {
     switch (point_.op) {
       case Collective::all_to_all:
-        return {static_cast<int>(i), static_cast<std::size_t>(rank()) * chunk_};
+        return {static_cast<int>(i), call(0).part_begin(rank())};
       case Collective::scatter:
         return {point_.root, static_cast<std::size_t>(rank()) * chunk_};
       case Collective::broadcast:
@@ -233,7 +230,7 @@ class OneRank final : public PreparedCollective {
   int rank_of_fabric_;
   const CollectiveDataKernels& kernels_;
   Point point_;
-  std::size_t chunk_, in_chunks_ = 0, out_chunks_ = 0;
+  std::size_t chunk_, in_ = 0, out_ = 0;  ///< elements: of a chunk, of the input, of the output
   std::uint64_t seed_;
   int peer_ = -1;
   std::shared_ptr<Communicator> communicator_;
@@ -316,8 +313,7 @@ const CollectiveDataKernels* data_kernels(Backend backend) {
   return select(backend, &cuda::collective_data, &cpu::collective_data);
 }
 
-SlotLayout collective_layout(const Point& point, std::size_t in_chunks, std::size_t out_chunks) {
-  const std::size_t in = in_chunks * chunk_of(point), out = out_chunks * chunk_of(point);
+SlotLayout collective_layout(const Point& point, std::size_t in, std::size_t out) {
   if (point.in_place) return one_output(point.type, std::max(in, out));
   return SlotLayout({SlotArray::scratch(point.type, in), SlotArray::output(point.type, out)});
 }

@@ -23,8 +23,8 @@ class PreparedCollective : public Prepared {
 /// What generates and checks the data; null where the build lacks it.
 const CollectiveDataKernels* data_kernels(Backend backend);
 
-/// A rank's input and output; in place they are one array.
-SlotLayout collective_layout(const Point& point, std::size_t in_chunks, std::size_t out_chunks);
+/// A rank's input and output of so many elements; in place they are one array.
+SlotLayout collective_layout(const Point& point, std::size_t in, std::size_t out);
 
 /// On this process's rank, or on all where it has all.
 std::unique_ptr<Prepared> prepare_collective(const Setup& setup, const Fabric& fabric, const Point& point);

@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstring>
 #include <exception>
+#include <vector>
 
 #include "kernels/base/mpi.hpp"
 
@@ -96,6 +97,7 @@ class MpiCommunicator final : public Communicator {
       case Collective::reduce:
         return check_mpi(MPI_Reduce(rank_ == root ? in : call.in, call.out, chunk, type, operation(call), root, comm_));
       case Collective::all_to_all:
+        if (call.is_uneven()) return all_to_all_v(call, type);
         return check_mpi(MPI_Alltoall(in, chunk, type, call.out, chunk, type, comm_));
       case Collective::gather:
         return check_mpi(MPI_Gather(rank_ == root ? in : call.in, chunk, type, call.out, chunk, type, root, comm_));
@@ -144,6 +146,19 @@ class MpiCommunicator final : public Communicator {
     const auto step = offset * static_cast<std::ptrdiff_t>(call.chunk * size_of(call.type));
     const auto *in = static_cast<const std::byte*>(call.in), *out = static_cast<const std::byte*>(call.out);
     return call.op == Collective::scatter ? out == in + step : in == out + step;
+  }
+
+  void all_to_all_v(const CollectiveCall& call, MPI_Datatype type) {
+    const auto ranks = static_cast<std::size_t>(size_);
+    const int own = static_cast<int>(call.part(rank_));
+    std::vector<int> sent(ranks), from(ranks), received(ranks, own), into(ranks);
+    for (int r = 0; r < size_; ++r) {
+      const auto at = static_cast<std::size_t>(r);
+      sent[at] = static_cast<int>(call.part(r));
+      from[at] = static_cast<int>(call.part_begin(r));
+      into[at] = r * own;
+    }
+    check_mpi(MPI_Alltoallv(call.in, sent.data(), from.data(), type, call.out, received.data(), into.data(), type, comm_));
   }
 
   void ping_pong(const CollectiveCall& call, int count, MPI_Datatype type) {

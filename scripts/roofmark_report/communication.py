@@ -8,7 +8,7 @@ from . import plots, units
 from .result import rank_of_finding
 
 # Keys that have a column of their own; the others make the variant.
-COLUMNS = ("bytes", "ranks", "op", "place", "impl")
+COLUMNS = ("bytes", "ranks", "op", "root", "place", "impl")
 LINE = 0.9  # minimum r2 of a linear fit
 
 
@@ -33,6 +33,11 @@ def bandwidth(record):
     message = record["message"]
     seconds = record["measurement"]["median"] / message.get("trips", 1)
     return seconds, message["bytes"] / seconds, message["bytes"] / seconds * message["bus_factor"]
+
+
+def loads_fully(record):
+    """The ranks load their links as the probes of the links do: not pairs, fewer ranks, or one rank more than the others."""
+    return not any(demand.get("lighter") for phase in record["work"]["phases"] for demand in phase)
 
 
 def variant(record):

@@ -3,7 +3,7 @@
 """The run in three to twelve lines: measured rate, its ceiling, share."""
 
 from . import plots, transfers, units
-from .communication import bandwidth, is_collective
+from .communication import bandwidth, is_collective, loads_fully
 from .family_plots import rate_of
 from .result import observed_clock
 from .tables import has_moved, quantity, table, unexplained_drift
@@ -112,7 +112,11 @@ def summary_table(result):
     collectives = {}
     for entry in filter(is_collective, result["benchmarks"]):
         collectives.setdefault(entry["roofmark"]["family"], []).append(entry)
-    collectives = [case_row(f"best {name.replace('_', '-')}, busbw", max(entries, key=lambda e: bandwidth(e["roofmark"])[2]), ceilings, result["findings"])
+
+    def busbw(entry):
+        return loads_fully(entry["roofmark"]), bandwidth(entry["roofmark"])[2]
+
+    collectives = [case_row(f"best {name.replace('_', '-')}, busbw", max(entries, key=busbw), ceilings, result["findings"])
                    for name, entries in collectives.items()]
     last = [case_row(what, entry, ceilings, result["findings"]) for what, entry in (
         ("best attention", best(families.get("attention", ()))), ("worst case", worst(result))) if entry]

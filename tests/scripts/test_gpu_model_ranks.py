@@ -84,6 +84,23 @@ def assert_verified(result):
         assert [verification[when]["status"] for when in ("before", "after")] == ["passed", "passed"], entry["name"]
 
 
+def test_an_imbalance_is_sent_and_verified(tmp_path):
+    out = tmp_path / "out"
+    named = ["--case", "all_to_all/fp32/bytes:2112/imbalance:1..3+1", "--case", "all_to_all/fp8/bytes:2112/imbalance:3/root:3"]
+    done = ranks.run(4, "collectives", "--device", "cuda", "--max-seconds", "0.001", *named, "--out", out, wrapper=with_gpus(4))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    calls = {entry["name"]: entry["roofmark"]["notes"].get("calls") for entry in cases(result)}
+    grouped = "ncclSend and ncclRecv in a group"
+    assert calls == {
+        "all_to_all/fp32/bytes:2112/ranks:4/place:out/impl:nccl": None,
+        "all_to_all/fp32/bytes:2112/ranks:4/imbalance:2/root:0/place:out/impl:nccl": grouped,
+        "all_to_all/fp32/bytes:2112/ranks:4/imbalance:3/root:0/place:out/impl:nccl": grouped,
+        "all_to_all/fp8/bytes:2112/ranks:4/imbalance:3/root:3/place:out/impl:nccl": grouped,
+    }
+
+
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_every_collective_is_verified(tmp_path, count):
     out = tmp_path / "out"

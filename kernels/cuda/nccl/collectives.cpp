@@ -31,11 +31,11 @@ struct Kind {
   DataType type;
   Reduction reduction;
   int root, peer;
-  std::size_t chunk;
+  std::size_t chunk, root_chunk;
   bool in_place;
   Buffer in, out;
 
-  auto key() const { return std::tie(op, type, reduction, root, peer, chunk, in_place, in, out); }
+  auto key() const { return std::tie(op, type, reduction, root, peer, chunk, root_chunk, in_place, in, out); }
   friend bool operator==(const Kind& a, const Kind& b) { return a.key() == b.key(); }
   friend bool operator<(const Kind& a, const Kind& b) { return a.key() < b.key(); }
 };
@@ -252,7 +252,8 @@ class NcclCommunicator final : public Communicator {
     const bool is_root = rank_ == call.root;
     const bool in_place = in && out && in < out + chunk_bytes * static_cast<std::size_t>(chunks_out(call.op, size_, is_root)) &&
                           out < in + chunk_bytes * static_cast<std::size_t>(chunks_in(call.op, size_, is_root));
-    return {call.op, call.type, call.reduction, call.root, call.peer, call.chunk, in_place, buffer_of(in), buffer_of(out)};
+    return {call.op,    call.type,       call.reduction, call.root,     call.peer,
+            call.chunk, call.root_chunk, in_place,       buffer_of(in), buffer_of(out)};
   }
 
   /// A communicator is unusable after an error in `calls`.
@@ -292,7 +293,8 @@ class NcclCommunicator final : public Communicator {
       case Collective::broadcast:
         return check(nccl_.broadcast(call.in, call.out, bytes, ncclInt8, call.root, comm, stream));
       case Collective::all_to_all:
-        if (nccl_.all_to_all) return check(nccl_.all_to_all(call.in, call.out, bytes, ncclInt8, comm, stream));
+        if (nccl_.all_to_all && !call.is_uneven())
+          return check(nccl_.all_to_all(call.in, call.out, bytes, ncclInt8, comm, stream));
         return exchange(call, stream);
       case Collective::gather:
         if (nccl_.gather) return check(nccl_.gather(call.in, call.out, bytes, ncclInt8, call.root, comm, stream));
@@ -311,10 +313,12 @@ class NcclCommunicator final : public Communicator {
   void exchange(const CollectiveCall& call, Stream stream) {
     calls_ = "ncclSend and ncclRecv in a group";
     ncclComm_t comm = comm_->get();
-    const std::size_t bytes = call.chunk * size_of(call.type);
-    const auto in = [&](int chunk) { return static_cast<const char*>(call.in) + static_cast<std::size_t>(chunk) * bytes; };
+    const std::size_t width = size_of(call.type), bytes = call.part(rank_) * width;
+    const auto in = [&](int chunk) { return static_cast<const char*>(call.in) + call.part_begin(chunk) * width; };
     const auto out = [&](int chunk) { return static_cast<char*>(call.out) + static_cast<std::size_t>(chunk) * bytes; };
-    const auto send = [&](const char* from, int to) { check(nccl_.send(from, bytes, ncclInt8, to, comm, stream)); };
+    const auto send = [&](const char* from, int to) {
+      check(nccl_.send(from, call.part(to) * width, ncclInt8, to, comm, stream));
+    };
     const auto receive = [&](char* into, int from) { check(nccl_.receive(into, bytes, ncclInt8, from, comm, stream)); };
     const bool is_root = rank_ == call.root;
     NcclGroup group;

@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
 namespace roofmark::collectives {
 namespace {
 
@@ -105,6 +111,56 @@ TEST(CollectiveTraffic, TheHostsOfADomainShareItsNetwork) {
   expect_traffic(traffic(Collective::send_recv, 400, kAll, places), 400, 400);  // 1 to 2 and 3 to 0
   expect_traffic(traffic(Collective::ping_pong, 8, {{0, 1}}, places), 8, 0);
   expect_traffic(traffic(Collective::ping_pong, 8, {{1, 2}}, places), 0, 8);
+}
+
+/// Counted message by message, of one group of all ranks.
+Traffic of_uneven_all_to_all(double bytes, const RankPlaces& places, int root, double imbalance) {
+  const auto n = static_cast<int>(places.hosts.size());
+  const auto at = [&](int rank) { return static_cast<std::size_t>(rank); };
+  std::map<int, double> sent, received, out, in;
+  for (int from = 0; from < n; ++from) {
+    for (int to = 0; to < n; ++to) {
+      if (from == to) continue;
+      const double part = bytes * (to == root ? imbalance / n : (1 - imbalance / n) / (n - 1));
+      const bool inside = places.domains[at(from)] == places.domains[at(to)];
+      (inside ? sent[from] : out[places.domains[at(from)]]) += part;
+      (inside ? received[to] : in[places.domains[at(to)]]) += part;
+    }
+  }
+  Traffic most;
+  for (const auto& amounts : {sent, received}) {
+    for (const auto& [rank, amount] : amounts) most.inside = std::max(most.inside, amount);
+  }
+  for (const auto& amounts : {out, in}) {
+    for (const auto& [domain, amount] : amounts) most.network = std::max(most.network, amount);
+  }
+  return most;
+}
+
+TEST(CollectiveTraffic, OfAnImbalancedAllToAllIsThatOfItsLinksAndOfItsHosts) {
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kOneHost, 0, Switches::forward, 2), 600, 0);  // 3 x 200
+  expect_traffic(traffic(Collective::all_to_all, 400, kAll, kOnePerHost, 0, Switches::forward, 2), 0, 600);
+  for (const auto& hosts : {std::vector<int>{0, 0, 1, 1},
+                            {0, 1, 1, 1},
+                            {0, 0, 0, 1},
+                            {0, 1, 2, 0},
+                            {0, 0, 0, 0, 1, 1},
+                            {0, 0, 1, 1, 2, 2, 2, 2},
+                            {0, 1, 2, 3, 4, 5}}) {
+    const RankPlaces places{hosts, hosts};
+    std::vector<int> ranks(hosts.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    for (const int root : ranks) {
+      for (int imbalance = 1; imbalance < static_cast<int>(hosts.size()); ++imbalance) {
+        SCOPED_TRACE(testing::PrintToString(hosts) + " root " + std::to_string(root) + " imbalance " +
+                     std::to_string(imbalance));
+        const Traffic want = of_uneven_all_to_all(840, places, root, imbalance);
+        const Traffic got = traffic(Collective::all_to_all, 840, {ranks}, places, root, Switches::forward, imbalance);
+        EXPECT_NEAR(got.inside, want.inside, 1e-9);
+        EXPECT_NEAR(got.network, want.network, 1e-9);
+      }
+    }
+  }
 }
 
 TEST(CollectiveTraffic, ASwitchThatReducesSavesAllReduceAlone) {

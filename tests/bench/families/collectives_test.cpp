@@ -197,7 +197,7 @@ TEST_F(CollectiveSuites, ChunksAreWholePacksForAnyNumberOfRanks) {
   make(1, 3, Backend::cuda);
   std::set<std::size_t> odd;
   for (const Case& c : cases(SuiteName::contract)) {
-    if (c.family == "all_to_all" && c.type == DataType::fp32) odd.insert(c.message->count);
+    if (c.family == "all_to_all" && c.type == DataType::fp32 && c.message->root < 0) odd.insert(c.message->count);
   }
   EXPECT_EQ(odd, (std::set<std::size_t>{1, 2, 333, 1366})) << "the contract verifies any chunk";
 }
@@ -434,7 +434,10 @@ TEST_F(CollectiveSuites, WhatLoadsALinkLessThanItsProbeMayExceedIt) {
   std::map<std::string, std::set<bool>> lighter;
   for (const Case& c : cases(SuiteName::full)) {
     const std::string group = value_of(c.shape, "group");
-    const std::string ranks = group.empty() && c.family != "ping_pong" ? "/" + std::to_string(c.message->ranks) : "";
+    const std::string ranks =
+        group.empty() && c.family != "ping_pong"
+            ? fmt::format("/{}{}", c.message->ranks, value_of(c.shape, "imbalance").empty() ? "" : "uneven")
+            : "";
     for (const Phase& phase : c.work.phases) {
       for (const Demand& demand : phase) lighter[c.family + ranks + group].insert(demand.lighter);
     }
@@ -443,8 +446,8 @@ TEST_F(CollectiveSuites, WhatLoadsALinkLessThanItsProbeMayExceedIt) {
                            "all_reducerail", "all_reducecross"}) {
     EXPECT_EQ(lighter[same], std::set{false}) << same;
   }
-  for (const char* less :
-       {"ping_pong", "all_reduce/2", "all_reduce/4", "all_gather/4", "broadcast/8", "gather/8", "reduce/8"}) {
+  for (const char* less : {"ping_pong", "all_reduce/2", "all_reduce/4", "all_gather/4", "broadcast/8", "gather/8", "reduce/8",
+                           "all_to_all/8uneven"}) {
     EXPECT_EQ(lighter[less], std::set{true}) << less;
   }
   for (const Group& group : link_ceilings::list({info, SuiteName::full, {}, 0.9, &fabric})) {
@@ -470,6 +473,53 @@ TEST_F(CollectiveSuites, RingsOfAllRanksOverSeveralHostsHaveATimeOfTheirOwn) {
     make(hosts, ranks, Backend::cuda);
     for (const Case& c : cases(SuiteName::full)) EXPECT_TRUE(c.message->ring.phases.empty()) << c.name();
   }
+}
+
+TEST_F(CollectiveSuites, AnImbalancedAllToAllSendsAMultipleOfTheAverage) {
+  make(1, 8, Backend::cuda);
+  const Case even = chosen("all_to_all/bf16/bytes:8388608"), same = chosen("all_to_all/bf16/bytes:8388608/imbalance:1"),
+             uneven = chosen("all_to_all/bf16/bytes:8388608/imbalance:3/root:5");
+  EXPECT_EQ(same.name(), even.name());
+  // 3/8 of each rank's 8 MiB to rank 5, and 5/56 to each other one, in whole packs of 16 bytes.
+  const std::size_t to_root = 3 * 1048576, to_others = 5 * 1048576 / 7 / 16 * 16;
+  EXPECT_EQ(uneven.name(),
+            fmt::format("all_to_all/bf16/bytes:{}/ranks:8/imbalance:3/root:5/place:out/impl:nccl", to_root + 7 * to_others));
+  EXPECT_EQ(uneven.message->root, 5);
+  EXPECT_EQ(uneven.message->count, to_others / 2);
+  EXPECT_DOUBLE_EQ(uneven.message->bus_factor * static_cast<double>(uneven.message->bytes), 7.0 * to_root);
+  ASSERT_EQ(uneven.work.phases.size(), 1U);
+  EXPECT_NEAR(uneven.work.phases[0].at(0).amount, 7.0 * to_root, 1) << "what the root receives";
+  EXPECT_TRUE(uneven.work.phases[0].at(0).lighter) << "the others' links are idle meanwhile";
+  EXPECT_NEAR(static_cast<double>(uneven.slot_bytes), static_cast<double>(uneven.message->bytes + 8 * to_root), 256)
+      << "of the root";
+  for (const std::size_t bytes : {2, 16, 100, 1000}) {
+    const Case tiny = chosen(fmt::format("all_to_all/bf16/bytes:{}/imbalance:7", bytes));
+    EXPECT_GT(tiny.message->count, 0U) << bytes;
+  }
+
+  EXPECT_EQ(refusal("all_to_all/bf16/bytes:1024/imbalance:8"),
+            "imbalance:8 leaves nothing for the others: of 8 ranks, it is at most 7");
+  EXPECT_EQ(refusal("all_to_all/bf16/bytes:1024/imbalance:3/group:div_2"),
+            "imbalance:3 leaves nothing for the others: of 2 ranks, it is at most 1");
+  EXPECT_THAT(refusal("all_to_all/bf16/bytes:1024/imbalance:2/root:8"), StartsWith("root:8 is not a whole number from 0 to 7"));
+  EXPECT_EQ(refusal("all_reduce/bf16/bytes:1024/imbalance:2"), "only all_to_all has an imbalance");
+  std::set<std::string> imbalances;
+  for (const Case& c : cases(SuiteName::full)) {
+    if (c.message && c.name().find("/imbalance:") != std::string::npos)
+      imbalances.insert(c.name().substr(c.name().find("imbalance:"), 11));
+  }
+  EXPECT_THAT(imbalances, ElementsAre("imbalance:2", "imbalance:4"));
+}
+
+TEST_F(CollectiveSuites, AnImbalancedAllToAllOfMoreElementsThanTheLibraryCountsIsUnsupported) {
+  class Counting final : public SilentCommunicator {
+    std::size_t most_elements() const override { return 1000; }
+  };
+  make(1, 4, Backend::cpu);
+  fabric.split = [](const std::vector<int>&) { return std::make_shared<Counting>(); };
+  EXPECT_EQ(chosen("all_to_all/fp32/bytes:1920/imbalance:2").unsupported, "") << "4 x 240 elements";
+  EXPECT_EQ(chosen("all_to_all/fp32/bytes:2048/imbalance:2").unsupported,
+            "silent has no all_to_all of more than 1000 elements");
 }
 
 using Groups = std::vector<std::vector<int>>;
