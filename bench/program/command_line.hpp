@@ -46,7 +46,7 @@ inline constexpr const char* kCollectiveCasesHelp =
     "  group:div_4, group:mod_4    groups of 4 consecutive ranks; 4 groups of every\n"
     "                              fourth rank\n"
     "  place:in, op:max            in place; by maximum\n"
-    "  imbalance:2                 all_to_all: the rank `root` receives twice the average\n";
+    "  imbalance:2                 all_to_all: rank `root` gets twice the average\n";
 inline constexpr const char* kBenchmarkHelp =
     "Google Benchmark's flags, as in --benchmark_format=json:\n"
     "  filter           as --filter\n"

@@ -11,6 +11,8 @@
 #include <set>
 #include <string_view>
 
+#include "kernels/base/nccl_debug.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -128,12 +130,12 @@ bool nvlink_joins_all(const std::vector<RankInfo>& members) {
 }
 bool is_socket(std::string_view value) { return value == "SOCKET"; }
 
+bool asks_for_log(std::string_view value) { return asks_for_nccl_log(std::string(value)); }
 bool is_none(std::string_view value) { return value == "NONE"; }
 
 constexpr std::string_view kNoLog =
     "NCCL's log is yours, so which transports and algorithms it uses is not in the results, and a fallback from NVLink or RDMA "
-    "is "
-    "not found; unset it";
+    "is not found; unset it";
 
 constexpr Limit kLimits[] = {
     {"NCCL_P2P_DISABLE", Part::inside, is_on,
@@ -161,9 +163,8 @@ constexpr Limit kLimits[] = {
     {"NCCL_GRAPH_FILE", Part::all, any,
      "NCCL takes its rings and trees from this file and does not search for better ones; unset it"},
     // What NCCL then uses is in no record.
-    {"NCCL_DEBUG", Part::all, any, kNoLog},
+    {"NCCL_DEBUG", Part::all, asks_for_log, kNoLog},
     {"NCCL_DEBUG_FILE", Part::all, any, kNoLog},
-    {"NCCL_DEBUG_SUBSYS", Part::all, any, kNoLog},
 };
 
 }  // namespace

@@ -293,11 +293,14 @@ def test_a_rank_killed_inside_a_collective_leaves_nobody_waiting(tmp_path):
     assert_ended(done, out, name, f"rank 1 ({HOST}) ended unexpectedly")
 
 
-def test_an_error_that_nccl_reports_later_fails_the_case_that_it_came_in(tmp_path):
+@pytest.mark.parametrize("level", [None, "WARN", "VERSION"])
+def test_an_error_that_nccl_reports_later_fails_the_case_that_it_came_in(tmp_path, level):
     out, name = tmp_path / "out", CASE.format(3)
     error = fault(do="error", **{"from": 6})
-    done = ranks.run(3, *three_sizes(3, out), wrapper=with_gpus(3, **error))
+    done = ranks.run(3, *three_sizes(3, out), wrapper=with_gpus(3, **error, **({"NCCL_DEBUG": level} if level else {})))
     assert done.returncode == 3, done.stderr
+    shown = re.findall(r"^\S+ \[1\] \S+ NCCL WARN (.*)$", done.stderr, re.M)
+    assert set(shown) == ({LOST} if level == "WARN" else set()), "as NCCL would show it"
     result = ranks.load(out)
     assert measured(result) == [FIRST.format(3)]
     status, reason = unmeasured(result)[name]

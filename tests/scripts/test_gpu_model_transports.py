@@ -40,8 +40,13 @@ def test_how_ranks_reach_other_hosts_is_a_finding(tmp_path):
     assert not kinds & found.keys()
     found, *_ = findings("NET/AWS Libfabric/0")
     assert kinds & found.keys() == {"no_gpudirect"}, "the model's GPUs are below no switch"
-    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="WARN")
+    for level in ("WARN", "version"):
+        found, *_ = findings("NET/Socket/0", NCCL_DEBUG=level)
+        assert kind in found, level
+    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="info")
     assert not kinds & found.keys(), "the log is the user's"
+    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="WARN", NCCL_DEBUG_FILE=tmp_path / "nccl.log")
+    assert not kinds & found.keys(), "so are its warnings in a file"
 
 
 NVLINK_CASE = r"^all_reduce/fp32/bytes:2048/ranks:2/op:sum/place:out/impl:nccl$"
@@ -65,7 +70,7 @@ def test_nvlink_that_ranks_of_a_host_do_not_use_is_a_finding(tmp_path):
     assert result["verdict"]["level"] == "doubtful" and "not by NVLink" in result["verdict"]["headline"]
     assert unused_nvlink(run("network", GPUMODEL_NCCL_TRANSPORT="NET/IB/0/GDRDMA")[0])
     for name, variables in {"healthy": {}, "no_nvlink": {"GPUMODEL_ARCH": "86", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
-                            "log": {"NCCL_DEBUG": "WARN", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"}}.items():
+                            "log": {"NCCL_DEBUG": "INFO", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"}}.items():
         assert not unused_nvlink(run(name, **variables)[0]), name
 
 

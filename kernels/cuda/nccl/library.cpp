@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "kernels/base/nccl_debug.hpp"
 #include "kernels/cuda/nccl/nccl.hpp"
 
 namespace roofmark::cuda {
@@ -24,7 +26,17 @@ namespace {
 /// The first version with registered memory.
 constexpr int kOldestVersion = 21900;
 
-constexpr std::array kLogVariables = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"};
+constexpr const char *kLevel = "NCCL_DEBUG", *kPlace = "NCCL_DEBUG_FILE";
+
+/// Whether a variable that is set to `value` makes NCCL's log the user's.
+bool asks_for_log(const std::string& variable, const std::string& value) {
+  return variable == kLevel ? asks_for_nccl_log(value) : variable == kPlace && !value.empty();
+}
+
+std::string from_environment(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value ? value : "";
+}
 
 std::string version_text(int version) {
   return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
@@ -58,8 +70,8 @@ bool configuration_asks_for_log() {
   for (const std::string& name : files) {
     std::ifstream file(name);
     for (std::string line; std::getline(file, line);) {
-      const std::string variable = line.substr(0, line.find('='));
-      if (std::find(kLogVariables.begin(), kLogVariables.end(), variable) != kLogVariables.end()) return true;
+      const std::size_t name = line.find('=');
+      if (name != std::string::npos && asks_for_log(line.substr(0, name), line.substr(name + 1))) return true;
     }
   }
   return false;
@@ -89,6 +101,8 @@ class Log {
       if (count <= 0) break;
       all.append(part.data(), static_cast<std::size_t>(count));
     }
+    // NCCL writes on from where it was before the file was emptied.
+    std::erase(all, '\0');
     return all;
   }
   void stop() {
@@ -106,15 +120,17 @@ class Log {
 
  private:
   explicit Log(const Nccl& library) : reset_(library.reset_log) {
-    const bool asked_for = std::any_of(kLogVariables.begin(), kLogVariables.end(),
-                                       [](const char* variable) { return std::getenv(variable) != nullptr; });
+    const std::string level = from_environment(kLevel);
+    const bool asked_for = asks_for_log(kLevel, level) || asks_for_log(kPlace, from_environment(kPlace));
     if (!reset_ || asked_for || configuration_asks_for_log()) return;
+    shows_warnings_ = strcasecmp(level.c_str(), "WARN") == 0;
     file_ = memfd_create("nccl_log", MFD_CLOEXEC);
     if (file_ < 0) return;
     place_ += "/proc/self/fd/" + std::to_string(file_);
     for (std::string* variable : {&level_, &place_, &subsystems_}) putenv(variable->data());
     reset_();
     made_ = this;
+    std::atexit([] { made_.load()->show_warnings(); });
   }
 
   std::vector<std::string> all_warnings() const {
@@ -123,11 +139,17 @@ class Log {
     if (warnings.size() > kWarnings) warnings.erase(warnings.begin(), warnings.end() - kWarnings);
     return warnings;
   }
-  /// Empties the file, but keeps its warnings. NCCL truncates it too when it opens it, at its first message after a reset.
+  /// Empties the file, but keeps its warnings, and shows them if the user has asked for them. NCCL truncates it too when it
+  /// opens it, at its first message after a reset.
   bool set_aside() {
     const std::lock_guard lock(mutex_);
     warnings_ = all_warnings();
+    show_warnings();
     return ftruncate(file_, 0) == 0;
+  }
+
+  void show_warnings() const {
+    if (shows_warnings_) std::fputs(nccl_warning_lines(text()).c_str(), stderr);
   }
 
   void set_level(const char* level) {
@@ -139,6 +161,7 @@ class Log {
 
   void (*reset_)();
   int file_ = -1;
+  bool shows_warnings_ = false;
   mutable std::mutex mutex_;
   std::vector<std::string> warnings_;  ///< of what the file held before
   // WARN costs one comparison per message; NCCL would reread the environment per message for a word that it does not know.

@@ -58,6 +58,8 @@ std::string transport(std::string_view way, const std::map<int, std::string>& in
   return kinds;
 }
 
+constexpr std::string_view kWarning = "NCCL WARN ";
+
 /// The next line, which is taken from `text`.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -110,9 +112,18 @@ NcclChoice parse_nccl_log(std::string_view log, const std::map<int, std::string>
 std::vector<std::string> nccl_warnings(std::string_view log) {
   std::vector<std::string> warnings;
   while (!log.empty()) {
-    if (const std::string_view text = after(take_line(log), "NCCL WARN "); !text.empty()) warnings.emplace_back(text);
+    if (const std::string_view text = after(take_line(log), kWarning); !text.empty()) warnings.emplace_back(text);
   }
   return warnings;
+}
+
+std::string nccl_warning_lines(std::string_view log) {
+  std::string lines;
+  while (!log.empty()) {
+    const std::string_view line = take_line(log);
+    if (!after(line, kWarning).empty()) lines += std::string(line) + "\n";
+  }
+  return lines;
 }
 
 }  // namespace roofmark

@@ -30,5 +30,7 @@ NcclChoice parse_nccl_log(std::string_view log, const std::map<int, std::string>
 
 /// The texts of its warnings, without host, process and place in NCCL's source.
 std::vector<std::string> nccl_warnings(std::string_view log);
+/// The whole lines.
+std::string nccl_warning_lines(std::string_view log);
 
 }  // namespace roofmark

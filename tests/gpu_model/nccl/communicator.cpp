@@ -113,7 +113,10 @@ bool Communicator::perform(const Call& call, double& start_ns) {
   if (fault == Fault::kill) std::raise(SIGKILL);
   if (messages ? !exchange_messages(call, start_ns) : !move(call)) return false;
   if (fault == Fault::flip) flip(call);
-  if (fault == Fault::error) state_ = ncclRemoteError;
+  if (fault == Fault::error) {
+    log_lost_connection(*this);
+    state_ = ncclRemoteError;
+  }
   return true;
 }
 

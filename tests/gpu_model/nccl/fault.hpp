@@ -20,7 +20,7 @@ namespace gpu_model::nccl {
 ///            lose   as warn, and the communicator reports the error while the call hangs
 ///            kill   the process raises SIGKILL; in a collective, once all ranks have entered
 ///            flip   flips a bit in byte `byte` (default 0) of what the rank receives
-///            error  the call completes, then the communicator reports that a peer is gone
+///            error  the call completes, then NCCL's log warns, and the communicator reports that a peer is gone
 enum class Fault { hang, warn, lose, kill, flip, error };
 
 /// The fault of this call, if there is one; counts the call.

@@ -101,7 +101,8 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
                            {"NCCL_NET_PLUGIN", "none"}};
   EXPECT_THAT(names(limiting_variables_health(team({"a", "b"}, {files, files}))),
               testing::ElementsAre("NCCL_CUMEM_ENABLE", "NCCL_NET_PLUGIN", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_DEBUG"));
-  const Variables harmless = {{"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}};
+  const Variables harmless = {
+      {"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}, {"NCCL_DEBUG", "warn"}, {"NCCL_DEBUG_SUBSYS", "ALL"}};
   EXPECT_TRUE(limiting_variables_health(team({"a", "b"}, {harmless, harmless})).empty());
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");

@@ -21,14 +21,22 @@ TEST(NcclLog, TellsTheAlgorithmOfTheLastCall) {
 }
 
 TEST(NcclLog, TellsItsWarningsWithoutTheirPlace) {
+  const std::string log =
+      "node7:42:42 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+      "\n[2025-11-02 10:00:00] node7:42:57 [0] transport/net_ib.cc:2100 NCCL WARN NET/IB: Got completion "
+      "from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)\n"
+      "node7:42:57 [0] NCCL INFO proxy.cc:700 -> 6\nnode7:42:57 [0] proxy.cc:1 NCCL WARN last";
   EXPECT_THAT(
-      nccl_warnings("node7:42:42 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
-                    "\n[2025-11-02 10:00:00] node7:42:57 [0] transport/net_ib.cc:2100 NCCL WARN NET/IB: Got completion "
-                    "from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)\n"
-                    "node7:42:57 [0] NCCL INFO proxy.cc:700 -> 6\nnode7:42:57 [0] proxy.cc:1 NCCL WARN last"),
+      nccl_warnings(log),
       ElementsAre("NET/IB: Got completion from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)",
                   "last"));
+  EXPECT_EQ(nccl_warning_lines(log),
+            "[2025-11-02 10:00:00] node7:42:57 [0] transport/net_ib.cc:2100 NCCL WARN NET/IB: Got completion "
+            "from peer 10.0.0.2<45123> with status=12 opcode=0 len=0 vendor err 129 (Send)\n"
+            "node7:42:57 [0] proxy.cc:1 NCCL WARN last\n")
+      << "whole lines";
   EXPECT_THAT(nccl_warnings(""), IsEmpty());
+  EXPECT_EQ(nccl_warning_lines(""), "");
 }
 
 TEST(NcclLog, NamesTheNumbersOfOlderVersions) {
