@@ -139,6 +139,12 @@ constexpr std::pair<const char*, const char*> kInfiniBandCounters[] = {
     {"network_symbol_errors", "counters/symbol_error"},
     {"network_link_integrity_errors", "counters/local_link_integrity_errors"},
 };
+/// Those of mlx5, of both kinds of links.
+constexpr std::pair<const char*, const char*> kTransportCounters[] = {
+    {"network_congestion_notifications", "hw_counters/rp_cnp_handled"},
+    {"network_sequence_errors", "hw_counters/packet_seq_err"},
+    {"network_timeouts", "hw_counters/local_ack_timeout_err"},
+};
 
 PortReading read_counters(const RdmaPort& port, const fs::path& root) {
   PortReading reading{{"network_ports", port.is_up() ? 1 : 0}};
@@ -148,12 +154,15 @@ PortReading read_counters(const RdmaPort& port, const fs::path& root) {
     const auto downs = number_in(root / kInterfaces / port.interface / "carrier_down_count");
     if (downs) reading["network_carrier_downs"] = *downs;
   }
-  if (port.kind != "InfiniBand") return reading;
   const auto colon = port.name.rfind(':');
   const fs::path folder = root / kTables / port.name.substr(0, colon) / "ports" / port.name.substr(colon + 1);
-  for (const auto& [id, file] : kInfiniBandCounters) {
-    if (const auto value = number_in(folder / file)) reading[id] = *value;
-  }
+  const auto read = [&](const auto& counters) {
+    for (const auto& [id, file] : counters) {
+      if (const auto value = number_in(folder / file)) reading[id] = *value;
+    }
+  };
+  read(kTransportCounters);
+  if (port.kind == "InfiniBand") read(kInfiniBandCounters);
   return reading;
 }
 

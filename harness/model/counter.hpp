@@ -198,6 +198,18 @@ inline constexpr CounterType kCounters[] = {
      {},
      CounterOf::host,
      0xf},
+    {.id = "network_congestion_notifications",
+     .finding = FindingKind::network_congestion,
+     .title = "congestion notifications that slowed RoCE ports (CNP)",
+     .of = CounterOf::host},
+    {.id = "network_sequence_errors",
+     .finding = FindingKind::network_congestion,
+     .title = "gaps in what network ports sent, which they filled again",
+     .of = CounterOf::host},
+    {.id = "network_timeouts",
+     .finding = FindingKind::network_congestion,
+     .title = "timeouts after which network ports sent again",
+     .of = CounterOf::host},
 };
 
 /// Whether a kind of finding has counters exactly where its table says so.

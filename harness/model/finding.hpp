@@ -99,6 +99,7 @@ enum class FindingKind {
   network_ports,
   network_lost,
   network_errors,
+  network_congestion,
   fabric_degraded,
   fabric_unhealthy,
   peer_access,
@@ -249,6 +250,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::network_errors, "network_errors", Severity::warning, Doubt::network, FoundBy::counters,
      "The network link has more errors than a healthy one: a dirty or faulty cable, transceiver or port. A growing count "
      "announces a link that goes down."},
+    {FindingKind::network_congestion, "network_congestion", Severity::note, Doubt::nothing, FoundBy::counters,
+     "Ports were told to slow down, or sent packets again. That is normal where many send to one at a time. If collectives "
+     "over "
+     "the network are slow too, look for other jobs on its links, and compare PFC, ECN and MTU of the switches and NICs."},
     {FindingKind::fabric_degraded, "fabric_degraded", Severity::warning, Doubt::rates, FoundBy::counters,
      "The NVLink fabric gives this GPU less bandwidth than it should, or is being recovered: transfers between GPUs are "
      "slower. `roofmark info` and nvidia-smi -q (Fabric) name the condition. Check the log of nvidia-fabricmanager, the "

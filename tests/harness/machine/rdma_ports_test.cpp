@@ -117,6 +117,7 @@ TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterface
     put(port_folder(port) + "counters/" + name, value);
   }
   put(port_folder(port) + "counters/local_link_integrity_errors", "not a number");
+  put(port_folder(port) + "hw_counters/local_ack_timeout_err", "6");
   FakePort roce = numbered(1);
   roce.layer = "Ethernet";
   roce.interface = "bond0";
@@ -125,12 +126,15 @@ TEST_F(RdmaPortsTest, CountersOfInfiniBandAreThoseOfThePortAndOfRoceTheInterface
   put("sys/class/net/bond0/speed", "200000");
   put("sys/class/net/bond0/carrier_down_count", "2");
   put(port_folder(roce) + "counters/link_downed", "0");
+  put(port_folder(roce) + "hw_counters/rp_cnp_handled", "70000000000");
+  put(port_folder(roce) + "hw_counters/packet_seq_err", "8");
   const auto read = read_port_counters({"mlx5_0:1", "mlx5_1:1"}, root);
-  EXPECT_THAT(read.at("mlx5_0:1"),
-              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 400), Pair("network_link_downs", 3),
-                                   Pair("network_link_recoveries", 4), Pair("network_symbol_errors", 5)));
+  EXPECT_THAT(read.at("mlx5_0:1"), UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 400),
+                                                        Pair("network_link_downs", 3), Pair("network_link_recoveries", 4),
+                                                        Pair("network_symbol_errors", 5), Pair("network_timeouts", 6)));
   EXPECT_THAT(read.at("mlx5_1:1"),
-              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_carrier_downs", 2)));
+              UnorderedElementsAre(Pair("network_ports", 1), Pair("network_rate", 200), Pair("network_carrier_downs", 2),
+                                   Pair("network_congestion_notifications", 7e10), Pair("network_sequence_errors", 8)));
 }
 
 TEST_F(RdmaPortsTest, AForeignInterfaceOfTheSameNameIsNotThePorts) {
