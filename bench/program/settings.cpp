@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/device/cuda_device.hpp"
 #include "harness/machine/host.hpp"
 #include "harness/machine/memory_errors.hpp"
 #include "harness/result/words.hpp"
@@ -58,8 +59,12 @@ Settings settings_of(const RunOptions& options, Backend backend) {
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;
   if (settings.telemetry) {
-    settings.host_counters = [ports = port_counters(describe_network())] {
+    settings.host_counters = [ports = port_counters(describe_network()),
+                              gpus = backend == Backend::cuda ? lost_gpus : nullptr] {
       CounterReadings readings = memory_errors();
+      if (gpus) {
+        for (const auto& [address, is_lost] : gpus()) readings[address]["host_lost_gpus"] = is_lost ? 1 : 0;
+      }
       if (ports) readings.merge(ports());
       return readings;
     };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ void expect_gpus(int expected, const CudaDevices& cuda, int on_pci, const char* 
 
 /// The result of resolve_devices(value, note) if CUDA offers these devices.
 std::vector<std::string> resolve_devices(const std::string& value, const CudaDevices& cuda, std::string& note);
+
+/// Of each GPU that the driver has, by its PCI address: whether the driver has lost it. Without those that it does not tell of.
+__attribute__((weak)) std::map<std::string, bool> lost_gpus();
 
 /// Everything except the free memory, without opening the device.
 __attribute__((weak)) DeviceInfo describe_cuda_device(int ordinal);

@@ -76,7 +76,9 @@ struct GpuFacts {
   std::optional<bool> mps;                   ///< the MPS server (nvidia-cuda-mps-server) has the GPU
   std::string mps_active_thread_percentage;  ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of this process; empty if unset
   std::optional<std::vector<ForeignProcess>> foreign_processes;
-  bool own_pid_namespace = false;   ///< this process does not see the processes of other containers
+  bool own_pid_namespace = false;  ///< this process does not see the processes of other containers
+  /// The host's GPUs that the driver has lost, by their PCI addresses; absent if the driver tells of none.
+  std::optional<std::vector<std::string>> lost_gpus;
   std::string no_nvml;              ///< why NVML tells nothing of this GPU; empty where it does
   bool nvml_hung = false;           ///< it did not answer: nothing that it knows is here
   std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are

@@ -34,6 +34,10 @@ class Examination {
           "throttling, power, temperatures, memory errors, links and other programs on the GPU stay unknown; nvidia-smi must "
           "work here (in a container: with the driver capability utility, NVIDIA_DRIVER_CAPABILITIES=compute,utility)");
     }
+    if (const auto& lost = facts.lost_gpus) {
+      add("GPUs lost by the driver", lost->empty() ? "none" : fmt::format("{}", fmt::join(*lost, ", ")),
+          lost->empty() ? "" : "the host has fewer GPUs than it should; dmesg (\"NVRM\") says why: reset the GPU or reboot");
+    }
     const std::string others = facts.foreign_processes ? name_processes(*facts.foreign_processes) : "";
     const bool hidden = !facts.foreign_processes && facts.own_pid_namespace;
     add("other processes",

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/counter_changes.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -27,12 +30,14 @@ CounterChange change_of(const CounterType& type, int rank, const CounterReadings
   CounterChange change{std::string(type.id), rank, {}, {}};
   double sum_after = 0, worse = 0;
   std::vector<Worse> parts;
+  std::vector<std::string> unhealthy;
   bool unread = false;
   for (const auto& [part, reading] : before) {
     const auto first = value_of(before, part, type.id);
     if (!first || first == type.stops_at) continue;
     change.before = change.before.value_or(0) + *first;
     const auto last = value_of(after, part, type.id);
+    if (!part.empty() && (type.is_unhealthy(*first) || (last && type.is_unhealthy(*last)))) unhealthy.push_back(part);
     unread |= !last;
     if (!last) continue;
     sum_after += *last;
@@ -52,7 +57,9 @@ CounterChange change_of(const CounterType& type, int rank, const CounterReadings
     return std::tuple(-a.by, a.part.size(), a.part) < std::tuple(-b.by, b.part.size(), b.part);
   });
   if (!parts.empty()) change.largest = parts.front().by;
-  for (const Worse& one : parts) change.where += (change.where.empty() ? "" : ", ") + one.part;
+  std::vector<std::string> named;
+  for (const Worse& one : parts) named.push_back(one.part);
+  change.where = fmt::format("{}", fmt::join(parts.empty() ? unhealthy : named, ", "));
   return change;
 }
 

@@ -33,11 +33,6 @@ std::string last_event(const CounterType& type, const CounterChange& change) {
   return text;
 }
 
-bool is_unhealthy(const CounterType& type, const std::optional<double>& state) {
-  if (!type.healthy || !state) return false;
-  return type.is_worse_lower() ? *state < *type.healthy : *state > *type.healthy;
-}
-
 }  // namespace
 
 std::string state_text(const CounterType& type, double value) {
@@ -57,29 +52,29 @@ std::vector<Finding> find_worse_counters(const std::vector<CounterChange>& chang
     const bool is_host = type->of == CounterOf::host;
     const std::string owner = rank >= owners.size() ? std::string() : is_host ? owners[rank].host : owners[rank].device;
     const std::string whose = owner.empty() ? owner : owner + ": ";
+    const std::string where = change.where.empty() ? "" : fmt::format(" ({})", change.where);
     const double worse = change.worse().value_or(0);
     Finding finding{type->finding, {}, {}};
     // What is tolerated is that of one port of a host, and of all links of a device.
     const double untolerated = is_host ? change.largest.value_or(worse) : worse;
     if (type->words.empty() && untolerated > type->tolerated.within(seconds)) {
       const char* const moved = type->is_worse_lower() ? "fell" : "rose";
-      finding.text = fmt::format("{}{}: {} by {} during the run, from {} to {}", whose, type->title, moved,
-                                 format_in_full(worse), format_in_full(*change.before), format_in_full(*change.after));
-      if (!change.where.empty()) finding.text += fmt::format(" ({})", change.where);
-      finding.text += last_event(*type, change);
+      finding.text =
+          fmt::format("{}{}: {} by {} during the run, from {} to {}{}{}", whose, type->title, moved, format_in_full(worse),
+                      format_in_full(*change.before), format_in_full(*change.after), where, last_event(*type, change));
       if (type->tolerated.seconds > 0) finding.text += "; " + tolerance_text(type->tolerated);
       finding.size = worse;
-      finding.brief = fmt::format("{}{} {} by {}", whose, type->title, moved, format_in_full(worse));
-      if (!change.where.empty()) finding.brief += fmt::format(" ({})", change.where);
-    } else if (const auto worst = change.worst(); is_unhealthy(*type, worst)) {
+      finding.brief = fmt::format("{}{} {} by {}{}", whose, type->title, moved, format_in_full(worse), where);
+    } else if (const auto worst = change.worst(); worst && type->is_unhealthy(*worst)) {
       finding.text = fmt::format("{}{}: {}", whose, type->title, state_text(*type, change.before.value_or(*worst)));
       if (type->kind == CounterKind::past) {
         finding.text += last_event(*type, change);
       } else if (change.before && change.after) {
         finding.text += fmt::format(" before the run, {} after it", state_text(*type, *change.after));
       }
+      finding.text += where;
       finding.size = std::abs(*worst - *type->healthy);
-      finding.brief = fmt::format("{}{}: {}", whose, type->title, state_text(*type, *worst));
+      finding.brief = fmt::format("{}{}: {}{}", whose, type->title, state_text(*type, *worst), where);
     } else {
       continue;
     }

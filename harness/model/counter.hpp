@@ -52,6 +52,9 @@ struct CounterType {
   std::string_view age_id{};                             ///< id of the last event's age
 
   constexpr bool is_worse_lower() const { return kind == CounterKind::parts; }
+  constexpr bool is_unhealthy(double state) const {
+    return healthy && (is_worse_lower() ? state < *healthy : state > *healthy);
+  }
 };
 
 /// nvmlDeviceGpuRecoveryAction_t; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
@@ -149,6 +152,12 @@ inline constexpr CounterType kCounters[] = {
      .finding = FindingKind::host_uncorrected_errors,
      .title = "uncorrected errors of the host's memory (EDAC)",
      .of = CounterOf::host},
+    {.id = "host_lost_gpus",
+     .finding = FindingKind::lost_gpu,
+     .kind = CounterKind::present,
+     .title = "GPUs that the driver has lost",
+     .healthy = 0,
+     .of = CounterOf::host},
     // Of the RDMA ports that the host's collectives use and that were up before the run, together. The tolerated rates are
     // those of NVIDIA's monitor (NVIDIA/NVSentinel, docs/nic-health-monitor.md): 120 symbol errors per hour, the InfiniBand
     // Architecture's limit, and 5 recoveries per minute. Those of InfiniBand stop at the widths of its PortCounters.
@@ -241,8 +250,9 @@ struct CounterChange {
   std::string id;
   int rank = 0;
   std::optional<double> before, after;
-  std::optional<double> number{};       ///< of the last event, where it has one
-  std::string where{};                  ///< the parts that got worse, the worst first, where it has parts: "link 7, link 2"
+  std::optional<double> number{};  ///< of the last event, where it has one
+  /// The parts that got worse, the worst first, where it has parts: "link 7, link 2"; if none did, those that are not healthy.
+  std::string where{};
   std::optional<double> largest{};      ///< by how much the worst of these parts got worse
   std::optional<double> age_seconds{};  ///< of the last event when the run began, where it has one
 

@@ -23,7 +23,7 @@ constexpr std::string_view name(Severity severity) {
 }
 
 /// What a finding puts in doubt, which decides where the verdict names it; `place`: a rank, host or link is slow; `network`:
-/// the ports of a host; `host`: its memory.
+/// the ports of a host; `host`: its memory and its other GPUs.
 enum class Doubt { nothing, roofs, rates, place, network, host, device };
 
 /// How far the doubt reaches: to the case, ceiling, rank or link that a finding is about, or to all results of the run.
@@ -87,6 +87,7 @@ enum class FindingKind {
   corrected_errors,
   host_uncorrected_errors,
   host_corrected_errors,
+  lost_gpu,
   xid,
   application_xid,
   informational_xid,
@@ -211,6 +212,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::host_corrected_errors, "host_corrected_errors", Severity::note, Doubt::nothing, FoundBy::counters,
      "No data was lost. A growing count announces uncorrected errors: the BMC's event log or rasdaemon names the memory "
      "module."},
+    {FindingKind::lost_gpu, "lost_gpu", Severity::error, Doubt::host, FoundBy::counters,
+     "The host has a GPU that its driver cannot reach: programs see fewer GPUs, or fail. The kernel log (dmesg, \"NVRM\") says "
+     "when and why. Drain the host and reset the GPU, or switch the power off and on; if it is lost again, check its slot, "
+     "connectors and power cables, or replace it."},
     {FindingKind::xid, "xid", Severity::error, Doubt::device, FoundBy::counters,
      "Find the Xid in the kernel log (dmesg, \"NVRM: Xid\") and look it up in NVIDIA's list of Xid errors."},
     {FindingKind::application_xid, "application_xid", Severity::warning, Doubt::rates, FoundBy::counters,

@@ -219,6 +219,12 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
   GpuFacts& gpu = info.gpu;
   const std::string bus_id = pci_bus_id(ordinal);
   gpu.uuid = gpu.mig_uuid.empty() ? uuid_text(properties.uuid) : gpu.mig_uuid;
+  if (const auto all = lost_gpus(); !all.empty()) {
+    gpu.lost_gpus.emplace();
+    for (const auto& [address, is_lost] : all) {
+      if (is_lost) gpu.lost_gpus->push_back(address);
+    }
+  }
   gpu.own_pid_namespace = !sees_all_processes("/");
   if (const char* share = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")) gpu.mps_active_thread_percentage = share;
   gpu.pci_bus_id = bus_id;

@@ -13,6 +13,8 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kInsufficientSize = 7;
 inline constexpr int kTimeout = 10;
 inline constexpr int kCorruptedInforom = 14;
+inline constexpr int kGpuIsLost = 15;
+inline constexpr int kUnknownError = 999;
 
 // nvmlClockType_t
 inline constexpr int kGraphicsClock = 0;

@@ -12,6 +12,7 @@
 // GPUMODEL_ARCH, GPUMODEL_DEVICES, GPUMODEL_CLOCK_MHZ, GPUMODEL_THROTTLE and GPUMODEL_COUNTER act through the runtime. The ids
 // of GPUMODEL_COUNTER are those of harness/model/counter.hpp, except what is not supported (retired pages, the errors of NVLink
 // 5) and AER, which the kernel counts.
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -177,7 +178,8 @@ Result find_device(void** handle, const char* wanted, const char* format, int fi
   for (int i = 0; i < gpumodel_devices(); ++i) {
     char name[64];
     std::snprintf(name, sizeof name, format, first + i);
-    if (std::strcmp(wanted, name) != 0) continue;
+    if (strcasecmp(wanted, name) != 0) continue;
+    if (is_lost()) return gpu_is_lost;
     *handle = &handles[i];
     return success;
   }

@@ -29,6 +29,18 @@ DeviceInfo gpu(GpuFacts facts) {
   return info;
 }
 
+TEST(Health, NamesTheGpusThatTheDriverHasLost) {
+  constexpr const char* kWhat = "GPUs lost by the driver";
+  GpuFacts facts;
+  EXPECT_EQ(find(health(gpu(facts), {}), kWhat).what, "") << "unknown";
+  facts.lost_gpus.emplace();
+  EXPECT_EQ(find(health(gpu(facts), {}), kWhat).state, "none");
+  EXPECT_EQ(find(health(gpu(facts), {}), kWhat).advice, "");
+  facts.lost_gpus = {"0000:2a:00.0", "0000:3b:00.0"};
+  EXPECT_EQ(find(health(gpu(facts), {}), kWhat).state, "0000:2a:00.0, 0000:3b:00.0");
+  EXPECT_NE(find(health(gpu(facts), {}), kWhat).advice, "");
+}
+
 TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
   GpuFacts facts;
   facts.foreign_processes.emplace();

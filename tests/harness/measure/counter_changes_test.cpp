@@ -86,6 +86,23 @@ TEST(HostChanges, ErrorsOfItsMemoryAreToldOncePerHost) {
   EXPECT_EQ(type_of(findings[0].kind).severity, Severity::error);
 }
 
+TEST(HostChanges, GpusThatAreLostAreFoundAtTheirAddresses) {
+  const auto read = [](double one, double other) {
+    return CounterReadings{{"0000:2a:00.0", {{"host_lost_gpus", one}}}, {"0000:3b:00.0", {{"host_lost_gpus", other}}}};
+  };
+  const auto text_of = [](const CounterReadings& before, const CounterReadings& after) {
+    const auto findings = find_worse_counters(host_changes(0, before, after), {{"a", "node1"}});
+    return findings.empty() ? "" : findings[0].text;
+  };
+  EXPECT_EQ(text_of(read(0, 0), read(0, 0)), "");
+  EXPECT_EQ(text_of(read(0, 1), read(0, 1)),
+            "node1: GPUs that the driver has lost: 1 before the run, 1 after it (0000:3b:00.0)");
+  EXPECT_EQ(text_of(read(1, 0), read(1, 1)),
+            "node1: GPUs that the driver has lost: rose by 1 during the run, from 1 to 2 (0000:3b:00.0)");
+  EXPECT_EQ(text_of({{"0000:2a:00.0", {{"host_lost_gpus", 0}}}}, {}), "") << "one that is told of no more is not lost";
+  EXPECT_EQ(type_of(FindingKind::lost_gpu).doubt, Doubt::host);
+}
+
 TEST(NetworkChanges, WhatWasResetOrNotReadIsUnknownUnlessTheRestGotWorse) {
   const CounterReadings before{{"a", up({{"network_symbol_errors", 9}})}, {"b", up({{"network_symbol_errors", 0}})}};
   EXPECT_FALSE(change("network_symbol_errors", before, {{"a", up()}, {"b", up({{"network_symbol_errors", 0}})}}).after);
