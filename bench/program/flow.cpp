@@ -129,10 +129,10 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     watch.part();
   };
   const bool complete = measure(runner, team, setup.plan, name(options.selection.suite), on_measured);
-  // Each rank tells what it had found; the file has what this one had.
-  const std::vector<Record> cut_off = runner.take_cut_off();
-  if (session && !cut_off.empty()) session->add(cut_off, {}, 1);
-  for (const Record& record : cut_off) progress.done(record);
+  if (const std::vector<Record> cut_off = runner.take_cut_off(); session && !cut_off.empty()) {
+    session->add(cut_off, {}, 1);
+    for (const Record& record : cut_off) progress.done(record);
+  }
   watch.rest();
   progress.clear();
   int status = kOk;

@@ -63,11 +63,11 @@ void join_verdicts(Record& record, const std::vector<RankVerdict>& ranks, const 
     found = Verification{Verification::Status::failed, worst->error, worst->bound, record.reason, wrong};
 }
 
-void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason) {
+void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason, bool interrupted) {
   record.status = own_status;
   record.reason = own_reason;
   if (team.size() == 1) return;
-  join_verdicts(record, team.gather(verdict_of(record)), [&](int rank) { return team.describe(rank); });
+  join_verdicts(record, team.gather(verdict_of(record), interrupted), [&](int rank) { return team.describe(rank); });
 }
 
 Verification team_verification(const std::vector<Verification>& ranks, const std::function<std::string(int)>& describe) {

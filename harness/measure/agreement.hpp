@@ -31,8 +31,8 @@ std::size_t worst_of(const std::vector<RankVerdict>& ranks);
 /// that rank's verification and the number of wrong elements on all ranks.
 void join_verdicts(Record& record, const std::vector<RankVerdict>& ranks, const std::function<std::string(int)>& describe);
 
-/// Sets the record's status and reason, as join_verdicts().
-void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason);
+/// Sets the record's status and reason, as join_verdicts(); `interrupted` as in Team::gather().
+void agree_on_status(Team& team, Record& record, Status own_status, const std::string& own_reason, bool interrupted = false);
 
 /// Of all ranks' passed verifications the one nearest to its bound; of a rank that had nothing to verify only where all had.
 Verification team_verification(const std::vector<Verification>& ranks, const std::function<std::string(int)>& describe);

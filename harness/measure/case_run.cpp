@@ -115,8 +115,8 @@ void CaseRun::guarded(const std::function<void()>& step) {
     reason = differing_bits() + "; then " + reason;
   }
   if (!agreed && run_.team.agree(status == Status::ok)) return;
-  alive_ = false;
   agree_on_status(run_.team, record_, status, reason);
+  alive_ = false;
 }
 
 void CaseRun::prepare(std::size_t limit_bytes) {
@@ -365,10 +365,13 @@ Record CaseRun::finish() {
 }
 
 std::optional<Record> CaseRun::cut_off() {
-  if (alive_ && differing_ == 0) return std::nullopt;
   if (std::exchange(alive_, false)) {
-    record_.status = Status::wrong;
-    record_.reason = differing_bits() + "; then interrupted";
+    if (record_.status == Status::ok && differing_ > 0) {
+      record_.status = Status::wrong;
+      record_.reason = differing_bits() + "; then interrupted";
+    }
+    agree_on_status(run_.team, record_, record_.status, record_.reason, true);
+    if (record_.status == Status::ok) return std::nullopt;
   }
   return finish();
 }

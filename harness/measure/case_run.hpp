@@ -60,7 +60,8 @@ class CaseRun {
   void verify_again();
   /// The case's record. Frees what only timing needs.
   Record finish();
-  /// The record of a case that an interruption cut off, if it already had a status: it had ended, or had given wrong bits.
+  /// The record of a case that an interruption cut off, if it already had a status: it had ended, or had given wrong bits on a
+  /// rank. All ranks call it.
   std::optional<Record> cut_off();
 
  private:

@@ -23,7 +23,7 @@ class Runner {
   /// which knows all ceilings. Sets device_lost() after a sticky error. Throws Interrupted.
   std::vector<Record> run(const Group& group, int pass);
 
-  /// After an Interrupted: the records of this rank's cases that it cut off and that already had a status, such as wrong.
+  /// After an Interrupted: the records of the cases that it cut off and that already had a status, such as wrong.
   std::vector<Record> take_cut_off() { return std::exchange(cut_off_, {}); }
 
   bool device_lost() const { return !state_.lost_to.empty(); }

@@ -55,14 +55,15 @@ class Team {
   virtual std::string describe(int rank) const = 0;
 
   /// Each rank's value, by rank. T is whatever nlohmann's JSON converts: numbers, text, containers, std::optional, and structs
-  /// with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE. Numbers arrive bit for bit. Defined in harness/team/gather.hpp.
+  /// with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE. Numbers arrive bit for bit. `interrupted`: after all ranks have caught
+  /// Interrupted, which it then does not throw again. Defined in harness/team/gather.hpp.
   template <class T>
-  std::vector<T> gather(const T& value);
+  std::vector<T> gather(const T& value, bool interrupted = false);
   /// The minimum of the ranks' values.
   double min(double value) { return -max({-value}).front(); }
 
  private:
-  virtual std::vector<std::string> gather_bytes(const std::string& bytes) = 0;
+  virtual std::vector<std::string> gather_bytes(const std::string& bytes, bool interrupted) = 0;
 };
 
 /// A team of one, without MPI.
@@ -85,7 +86,7 @@ class SoloTeam final : public Team {
   std::string describe(int) const override { return {}; }
 
  private:
-  std::vector<std::string> gather_bytes(const std::string& bytes) override { return {bytes}; }
+  std::vector<std::string> gather_bytes(const std::string& bytes, bool) override { return {bytes}; }
 
   const std::atomic<bool>* interrupted_;
   std::function<void()> on_step_;

@@ -7,6 +7,7 @@ import platform
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,21 @@ def test_an_interrupted_run_says_what_its_devices_counted(tmp_path):
     assert done.returncode == 130, done.stderr
     result = ranks.load(out)
     assert result["interrupted"] and "uncorrected_errors" in {finding["kind"] for finding in result["findings"]}
+
+
+def test_wrong_bits_that_only_another_rank_found_stand_after_a_signal(tmp_path):
+    out, case = tmp_path / "out", "memory_test/int32/bytes:64K/pattern:random"
+    on_rank_1 = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 || export GPUMODEL_FLIP=memory_test_kernel:2000:5; exec "$@"', "sh"]
+    process = ranks.start(2, "run", "--device", "cuda", "--suite", "sustained", "--seconds", "200", "--case", case, "--out", out, wrapper=with_gpus(2) + on_rank_1)
+    assert any("planted: a bit" in line for line in process.stderr)
+    time.sleep(5)  # hashes are compared once a second
+    os.kill(ranks.of_rank(out, 0), signal.SIGINT)
+    done = ranks.finish(process, 60)
+    assert done.returncode == 130, done.stderr
+    [record] = [entry["roofmark"] for entry in ranks.load(out)["unmeasured"]]
+    assert record["status"] == "wrong", record
+    assert re.match(rf"rank 1 \({HOST}\): wrong result: \d+ of \d+ launches gave other bits .*; then interrupted$", record["reason"])
+    assert done.stderr.count(record["reason"]) == 1
 
 
 LOST = "NET/Socket : connection to rank 2 at 127.0.0.1<50001> was lost"

@@ -121,8 +121,8 @@ std::vector<double> MpiTeam::max(std::vector<double> values) {
   return values;
 }
 
-std::vector<std::string> MpiTeam::gather_bytes(const std::string& bytes) {
-  barrier();
+std::vector<std::string> MpiTeam::gather_bytes(const std::string& bytes, bool interrupted) {
+  if (!interrupted) barrier();
   return gather_unchecked(bytes);
 }
 

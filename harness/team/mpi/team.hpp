@@ -69,7 +69,7 @@ class MpiTeam final : public Team {
 
  private:
   bool exchange(bool ok);
-  std::vector<std::string> gather_bytes(const std::string& bytes) override;
+  std::vector<std::string> gather_bytes(const std::string& bytes, bool interrupted) override;
   std::vector<std::string> gather_unchecked(const std::string& bytes);
 
   MPI_Comm world_ = MPI_COMM_NULL;

@@ -197,6 +197,46 @@ TEST_F(BitsOfALoad, AreToldAsTheyAreFoundAndStandAfterAnInterrupt) {
   EXPECT_THAT(cut_off[0].reason, ContainsRegex("^wrong result: 1 of .* launches gave other bits .*; then interrupted$"));
 }
 
+/// Two ranks, of which the other one finds wrong bits.
+class OtherIsWrong final : public Team {
+ public:
+  std::atomic<bool> stop{false};
+  int size() const override { return 2; }
+  int rank() const override { return 0; }
+  void barrier() override {
+    if (stop) throw Interrupted();
+  }
+  bool agree(bool ok) override {
+    barrier();
+    return ok;
+  }
+  std::int64_t decide(std::int64_t value) override { return value; }
+  std::vector<double> max(std::vector<double> values) override { return values; }
+  std::string describe(int rank) const override { return "rank " + std::to_string(rank); }
+
+ private:
+  std::vector<std::string> gather_bytes(const std::string& bytes, bool interrupted) override {
+    if (!interrupted) barrier();
+    nlohmann::json other = nlohmann::json::from_cbor(bytes);
+    if (interrupted) other.update({{"status", Status::wrong}, {"reason", "wrong result: 2 of 7"}});
+    std::string told;
+    nlohmann::json::to_cbor(other, told);
+    return {bytes, told};
+  }
+};
+
+TEST_F(BitsOfALoad, OfAnotherRankStandAfterAnInterrupt) {
+  device.hash_value = [] { return 1u; };
+  OtherIsWrong team;
+  Runner runner(device, team, settings_for(device));
+  runner.on_course([&](const std::string&, const Course& course) { team.stop = course.seconds > 3; });
+  EXPECT_THROW(runner.run(load(10), 1), Interrupted);
+  const std::vector<Record> cut_off = runner.take_cut_off();
+  ASSERT_EQ(cut_off.size(), 1U);
+  EXPECT_EQ(cut_off[0].status, Status::wrong);
+  EXPECT_EQ(cut_off[0].reason, "rank 1: wrong result: 2 of 7");
+}
+
 TEST_F(BitsOfALoad, StandAfterAnError) {
   device.seconds = [this](int) { return device.now > 5 ? throw DeviceError("lost", true) : 1e-3; };
   SoloTeam team;

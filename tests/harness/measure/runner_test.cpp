@@ -754,7 +754,7 @@ class SlowTeam final : public Team {
   std::string describe(int rank) const override { return "rank " + std::to_string(rank); }
 
  private:
-  std::vector<std::string> gather_bytes(const std::string& bytes) override {
+  std::vector<std::string> gather_bytes(const std::string& bytes, bool) override {
     std::string other;
     nlohmann::json::to_cbor(other_says(nlohmann::json::from_cbor(bytes)), other);
     return {bytes, other};
