@@ -84,6 +84,9 @@ struct GpuFacts {
   std::optional<std::string> gate;  ///< why launches are not held back by the gate; absent where they are
 };
 
+/// Whether the GPU is split into MIG instances.
+inline std::optional<bool> is_mig(const GpuFacts& gpu) { return gpu.mig_uuid.empty() ? gpu.mig_mode : std::optional(true); }
+
 /// NVLink-C2C connects the GPU with its CPU, and PCIe is not the way between them. A driver or a virtual machine can have page
 /// tables of the GPU's own all the same.
 inline bool reaches_host_by_c2c(const GpuFacts& gpu) {

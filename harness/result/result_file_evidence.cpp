@@ -71,10 +71,8 @@ SettingValues settings_of(const Run& run, std::size_t rank) {
   };
   tell(Setting::power_limit, alone ? gpu.power_limit_watts : ranks[rank].power_limit_watts);
   tell(Setting::ecc, alone ? gpu.ecc : ranks[rank].ecc);
-  if (alone) {
-    tell(Setting::mig, gpu.mig_uuid.empty() ? gpu.mig_mode : std::optional(true));
-    tell(Setting::persistence_mode, gpu.persistence_mode);
-  }
+  tell(Setting::mig, alone ? is_mig(gpu) : ranks[rank].mig);
+  tell(Setting::persistence_mode, alone ? gpu.persistence_mode : ranks[rank].persistence_mode);
   std::optional<double> highest;
   for (const Record& record : run.records) {
     if (record.measurement) highest = std::max(highest, clock_of(*record.measurement, rank));
@@ -180,6 +178,10 @@ Evidence take_evidence(ResultFile& file, double now) {
   if (file.conclusions.transfers.compares_links) compared.insert(FindingKind::slow_link);
   for (const FindingType& type : kFindingTypes) {
     if (type.found_by == FoundBy::ranks && !compared.contains(type.kind)) evidence.analysis.unseen.insert(type.kind);
+  }
+  for (const Finding& finding : file.conclusions.all_findings()) {
+    const Doubt doubt = type_of(finding.kind).doubt;
+    if (doubt != Doubt::nothing && doubt != Doubt::device && doubt != Doubt::host) evidence.doubts.insert(finding.kind);
   }
   evidence.findings = std::move(file.conclusions.findings);
   for (Finding& finding : file.conclusions.communication.findings) evidence.findings.push_back(std::move(finding));

@@ -18,6 +18,8 @@ Json to_json(const RankInfo& member) {
   put(json, "pci_bus_id", member.pci_bus_id);
   put(json, "serial", member.serial);
   put(json, "ecc", member.ecc);
+  put(json, "mig", member.mig);
+  put(json, "persistence_mode", member.persistence_mode);
   put(json, "power_limit_watts", member.power_limit_watts);
   put(json, "numa_node", member.numa_node);
   put(json, "nvlink_domain", member.nvlink_domain);
@@ -60,6 +62,8 @@ RankInfo rank_info_from_json(const Json& json) {
   get(json, "pci_bus_id", member.pci_bus_id);
   get(json, "serial", member.serial);
   get(json, "ecc", member.ecc);
+  get(json, "mig", member.mig);
+  get(json, "persistence_mode", member.persistence_mode);
   get(json, "power_limit_watts", member.power_limit_watts);
   get(json, "numa_node", member.numa_node);
   get(json, "nvlink_domain", member.nvlink_domain);

@@ -151,6 +151,8 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
   member.pci_bus_id = gpu.pci_bus_id;
   member.serial = gpu.serial;
   member.ecc = gpu.ecc;
+  member.mig = is_mig(gpu);
+  member.persistence_mode = gpu.persistence_mode;
   member.power_limit_watts = gpu.power_limit_watts;
   for (const auto& [name, version] : {std::pair("driver", gpu.driver_version), std::pair("vbios", gpu.vbios)}) {
     if (!version.empty()) member.versions.emplace_back(name, version);

@@ -27,7 +27,7 @@ struct RankInfo {
   int pid = 0;
   std::string device_id, device_name;
   std::string uuid, pci_bus_id, serial;  ///< of a GPU
-  std::optional<bool> ecc;
+  std::optional<bool> ecc, mig, persistence_mode;
   std::optional<double> power_limit_watts;
   std::optional<int> numa_node;  ///< of the device, or of all cores that the process may use
   std::vector<int> cores;        ///< that the process may use

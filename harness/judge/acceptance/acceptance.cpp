@@ -242,7 +242,7 @@ class Judge {
     judgement.checks = std::move(checks_);
     for (const Evidence& run : evidence_) {
       note_unknown(run, judgement.unknown_devices);
-      if (const RunVerdict& own = run.verdict; own.trust != Trust::good)
+      if (const RunVerdict& own = run.verdict; own.trust != Trust::good && agreed_doubts(profile_.agreed, run).empty())
         judgement.doubts.push_back(printable(fmt::format("{}: {} ({})", name(own.trust), own.headline, run.file)));
     }
     return judgement;

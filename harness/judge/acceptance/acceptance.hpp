@@ -51,6 +51,7 @@ struct Evidence {
   std::vector<Finding> findings;        ///< all of the run
   std::vector<CounterChange> counters;  ///< of every rank's device
   RunVerdict verdict = {};              ///< the run's own
+  std::set<FindingKind> doubts = {};    ///< that make it doubtful
 };
 
 /// Beside the profile.
@@ -111,7 +112,8 @@ struct Judgement {
   SubjectVerdict delivery;
   /// Devices that are not in the table of known GPUs: their ceilings come only from their attributes.
   std::set<std::string> unknown_devices;
-  /// The runs whose own verdict is not good, with that verdict. It decides by a rule on `runs` alone.
+  /// The runs whose own verdict is not good, with that verdict, unless only agreed settings make it doubtful. It decides by a
+  /// rule on `runs` alone.
   std::vector<std::string> doubts;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }

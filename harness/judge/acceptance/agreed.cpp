@@ -3,15 +3,32 @@
 #include "harness/judge/acceptance/agreed.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "harness/judge/acceptance/reading.hpp"
 
 namespace roofmark {
 
 namespace {
+
+/// The setting that a finding of this kind may show.
+std::optional<Setting> setting_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::power_limit:
+      return Setting::power_limit;
+    case FindingKind::clock:
+      return Setting::clock;
+    case FindingKind::uncorrected_errors:
+    case FindingKind::corrected_errors:
+      return Setting::ecc;
+    default:
+      return std::nullopt;
+  }
+}
 
 /// The setting that decides a rule's value, or whether it has one.
 std::optional<Setting> setting_of(const Rule& rule) {
@@ -22,17 +39,7 @@ std::optional<Setting> setting_of(const Rule& rule) {
     case Quantity::counter:
       return rule.argument.starts_with("ecc_") ? std::optional(Setting::ecc) : std::nullopt;
     case Quantity::finding:
-      switch (finding_kind(rule.argument)) {
-        case FindingKind::power_limit:
-          return Setting::power_limit;
-        case FindingKind::clock:
-          return Setting::clock;
-        case FindingKind::uncorrected_errors:
-        case FindingKind::corrected_errors:
-          return Setting::ecc;
-        default:
-          return std::nullopt;
-      }
+      return setting_of(finding_kind(rule.argument));
     case Quantity::share_of_time:
       return rule.argument == "application_clocks" ? std::optional(Setting::clock) : std::nullopt;
     default:
@@ -60,7 +67,34 @@ bool held_clock(const Evidence& run, const Roofline& roofline, std::optional<std
   });
 }
 
+/// Whether the devices had the setting as agreed throughout the run.
+bool is_as_agreed(Setting setting, const Agreed& agreed, const Evidence& run, const Roofline& roofline,
+                  std::optional<std::size_t> device) {
+  const auto found = agreed.find(setting);
+  if (found == agreed.end()) return false;
+  for (std::size_t i = 0; i < run.devices.size(); ++i) {
+    if (device && i != *device) continue;
+    const SettingValues& settings = run.devices[i].settings;
+    const auto own = settings.find(setting);
+    if (own == settings.end() || !found->second.is_met(setting, own->second)) return false;
+    if (setting == Setting::clock && run.devices[i].lowers_memory_clock) return false;
+  }
+  if (setting == Setting::power_limit) return held_power_limit(run, device);
+  return setting != Setting::clock || held_clock(run, roofline, device, found->second.value);
+}
+
 }  // namespace
+
+std::string agreed_doubts(const Agreed& agreed, const Evidence& run) {
+  if (run.verdict.trust != Trust::doubtful) return {};
+  std::set<std::string> settings;
+  for (const FindingKind kind : run.doubts) {
+    const auto setting = setting_of(kind);
+    if (!setting || !is_as_agreed(*setting, agreed, run, run.analysis.roofline, {})) return {};
+    settings.insert(setting_text(*setting, agreed.at(*setting).value));
+  }
+  return fmt::format("{}", fmt::join(settings, ", "));
+}
 
 std::string value_text(Setting setting, double value) {
   const SettingType& type = type_of(setting);
@@ -73,21 +107,12 @@ std::string setting_text(Setting setting, double value) {
 
 void note_agreement(RuleReading& reading, const Agreed& agreed, const Rule& rule, const Evidence& run, const Roofline& roofline,
                     std::optional<std::size_t> device) {
+  if (rule.quantity == Quantity::runs && rule.argument == name(Trust::doubtful)) reading.agreed = agreed_doubts(agreed, run);
   const auto setting = setting_of(rule);
-  const auto found = setting ? agreed.find(*setting) : agreed.end();
-  if (found == agreed.end()) return;
-  const Agreement& agreement = found->second;
-  for (std::size_t i = 0; i < run.devices.size(); ++i) {
-    if (device && i != *device) continue;
-    const SettingValues& settings = run.devices[i].settings;
-    const auto own = settings.find(*setting);
-    if (own == settings.end() || !agreement.is_met(*setting, own->second)) return;
-    if (setting == Setting::clock && run.devices[i].lowers_memory_clock) return;
-  }
-  if (setting == Setting::power_limit && !held_power_limit(run, device)) return;
-  if (setting == Setting::clock && !held_clock(run, roofline, device, agreement.value)) return;
-  if (setting == Setting::ecc && (agreement.value != 0 || !reading.lost.empty())) return;
-  reading.agreed = setting_text(*setting, agreement.value);
+  if (!setting || !is_as_agreed(*setting, agreed, run, roofline, device)) return;
+  const double value = agreed.at(*setting).value;
+  if (setting == Setting::ecc && (value != 0 || !reading.lost.empty())) return;
+  reading.agreed = setting_text(*setting, value);
   reading.excused = setting == Setting::ecc ? Verdict::not_measured : Verdict::fail;
 }
 

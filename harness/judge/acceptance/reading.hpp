@@ -51,6 +51,8 @@ std::vector<RuleReading> readings(const Rule& rule, NameSearch& cases, const Evi
 /// Sets `agreed` where a reading shows nothing but a setting that the devices have as agreed throughout the run.
 void note_agreement(RuleReading& reading, const Agreed& agreed, const Rule& rule, const Evidence& run, const Roofline& roofline,
                     std::optional<std::size_t> device);
+/// The agreed settings that alone make the run's own verdict doubtful: "power_limit = 500 W"; empty if there is more to it.
+std::string agreed_doubts(const Agreed& agreed, const Evidence& run);
 
 /// Whether a finding of a run is about the device of this index.
 bool is_about(const Finding& finding, std::size_t device);

@@ -63,6 +63,8 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   gpu.gpu.driver_version = "570.86";
   gpu.gpu.vbios = "96.00";
   gpu.gpu.ecc = false;
+  gpu.gpu.mig_mode = false;
+  gpu.gpu.persistence_mode = true;
   gpu.gpu.power_limit_watts = 700;
   gpu.gpu.nvlink = {450e9, "18 NVLinks"};
   gpu.gpu.nvlink_domain = "8f6a/1";
@@ -94,6 +96,8 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(member.serial, "1654230000003");
   EXPECT_THAT(member.versions, ElementsAre(std::pair("driver", "570.86"), std::pair("vbios", "96.00")));
   EXPECT_EQ(member.ecc, false);
+  EXPECT_EQ(member.mig, false);
+  EXPECT_EQ(member.persistence_mode, true);
   EXPECT_EQ(member.power_limit_watts, 700);
   EXPECT_EQ(member.numa_node, 1);
   EXPECT_EQ(member.nvlink_bytes_per_second, 450e9);
@@ -148,6 +152,8 @@ TEST(RankInfo, GoesThroughJson) {
   member.pci_bus_id = "0000:3B:00.0";
   member.serial = "1654230000003";
   member.ecc = true;
+  member.mig = true;
+  member.persistence_mode = false;
   member.power_limit_watts = 700;
   member.numa_node = 1;
   member.cores = {2, 3};
@@ -183,6 +189,8 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.pci_bus_id, "0000:3B:00.0");
   EXPECT_EQ(read.serial, "1654230000003");
   EXPECT_EQ(read.ecc, true);
+  EXPECT_EQ(read.mig, true);
+  EXPECT_EQ(read.persistence_mode, false);
   EXPECT_EQ(read.power_limit_watts, 700);
   EXPECT_EQ(read.numa_node, 1);
   EXPECT_THAT(read.cores, ElementsAre(2, 3));
@@ -214,7 +222,7 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.versions, member.versions);
 
   const RankInfo plain = rank_info_from_json(to_json(RankInfo{}));
-  EXPECT_FALSE(plain.ecc || plain.power_limit_watts || !plain.serial.empty());
+  EXPECT_FALSE(plain.ecc || plain.mig || plain.persistence_mode || plain.power_limit_watts || !plain.serial.empty());
   EXPECT_FALSE(plain.numa_node || plain.nvlink_bytes_per_second || plain.pcie_bytes_per_second || plain.may_share_gpu);
 }
 

@@ -74,6 +74,29 @@ TEST(Agreed, ALoweredPowerLimitIsAgreedAtThatValueAlone) {
       << "without an agreement";
 }
 
+TEST(Agreed, ARunIsNotDoubtfulByAnAgreedSettingAlone) {
+  const std::string rules = kLimitRules + named_rule("runs", "quantity = 'runs.doubtful'\nmost = 0\nper = 'delivery'");
+  const Profile profile = profile_of(rules + "[agreed]\npower_limit = 500\n");
+  Evidence evidence = limited_to(500, 500);
+  evidence.verdict = {Trust::doubtful, "rates are in doubt", ""};
+  evidence.doubts = {FindingKind::power_limit};
+  const Judgement as_agreed = judge(profile, {evidence}, {});
+  EXPECT_THAT(as_agreed.doubts, ::testing::IsEmpty());
+  EXPECT_EQ(verdict_on(as_agreed, "runs"), "PASS: 1 (agreed: power_limit = 500 W)");
+  const auto is_doubtful = [&](const Profile& by) {
+    const Judgement judgement = judge(by, {evidence}, {});
+    EXPECT_EQ(verdict_on(judgement, "runs"), "FAIL: 1");
+    return judgement.doubts.size() == 1;
+  };
+  EXPECT_TRUE(is_doubtful(profile_of(rules))) << "without an agreement";
+  evidence.doubts.insert(FindingKind::drift);
+  EXPECT_TRUE(is_doubtful(profile)) << "there is more to it";
+  evidence = limited_to(450, 450);
+  evidence.verdict.trust = Trust::doubtful;
+  evidence.doubts = {FindingKind::power_limit};
+  EXPECT_TRUE(is_doubtful(profile)) << "another value";
+}
+
 TEST(Agreed, OfANodeAllDevicesHaveToBeAsAgreed) {
   const Profile profile = profile_of(
       named_rule("state", "quantity = 'state.power_limit_of_default'\nleast = 0.99\nper = 'node'") +
