@@ -102,13 +102,13 @@ Delivery read_all(const std::vector<fs::path>& paths) {
 
 /// What no verdict can be drawn from: the same run twice, two runs of one device, none of the profile's devices.
 void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
-  std::map<std::tuple<std::string, std::string, bool>, const Evidence*> runs;
+  std::map<std::tuple<std::pair<std::string, std::string>, std::string, bool>, const Evidence*> runs;
   std::set<std::string> others;
   bool any = false;
   const DeviceSearch is_for(profile);
   for (const Evidence& run : evidence) {
     for (const DeliveredDevice& device : run.devices) {
-      const auto [found, first] = runs.try_emplace({device.label(), run.suite, run.together}, &run);
+      const auto [found, first] = runs.try_emplace({device.key(), run.suite, run.together}, &run);
       if (!first && found->second != &run) {
         throw UsageError(fmt::format("{} and {} both hold the suite {} on {}: give only one of them", found->second->file,
                                      run.file, run.suite, device.label()));

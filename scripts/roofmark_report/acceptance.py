@@ -136,9 +136,9 @@ def css_string(text):
 
 def title_of(verdict, files):
     """What is delivered: "8 × NVIDIA H200 on 1 node (node7)"."""
-    models = {}
+    models, known = {}, delivery.known(files)
     for label in (device["name"] for device in verdict["devices"]):
-        name = next((file["devices"][label]["name"] for file in files if label in file["devices"]), label)
+        name = known.get(evidence.key_of(label), {}).get("name", label)
         models[name] = models.get(name, 0) + 1
     nodes = [node["name"] for node in verdict["nodes"]]
     named = f" ({', '.join(nodes)})" if len(nodes) <= 4 else ""

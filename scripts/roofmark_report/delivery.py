@@ -3,7 +3,7 @@
 """Summarises the result files of a delivery: nodes, devices, software, findings, and cases not measured."""
 
 from . import facts, telemetry, units
-from .evidence import device_label, short_of
+from .evidence import device_key, key_of, parts_of, short_of
 from .result import counts, rank_of_finding, rank_of_status
 from .tables import table
 
@@ -18,20 +18,20 @@ def _identities(result):
     """(UUID, id, host) of the device of each rank; a device that measured alone is rank 0."""
     device = result["device"]
     uuid = str(device["details"].get("uuid", "")) if device["kind"] == "cuda" else ""
-    return ([(member.get("uuid", ""), member["device_id"], member["host"]) for member in result.get("team", [])]
+    return ([(member.get("uuid", ""), member["device_id"] + ("" if member.get("uuid") else f", rank {member['rank']}"), member["host"]) for member in result.get("team", [])]
             or [(uuid, device["id"], result["host"]["name"])])
 
 
-def labels(result):
-    """What `roofmark accept` calls the device of each rank."""
-    return [device_label(*identity) for identity in _identities(result)]
+def keys(result):
+    """The key of each rank's device."""
+    return [device_key(*identity) for identity in _identities(result)]
 
 
 def _devices(result):
-    """The devices of a result by their labels: a device per rank of a team, else the one of the run."""
+    """The devices of a result by their keys: a device per rank of a team, else the one of the run."""
     device = result["device"]
     told = [(member["device_name"], member["versions"] | member) for member in result.get("team", [])] or [(device["name"], device["details"])]
-    return {device_label(uuid, device_id, host): {"host": host, "id": device_id, "name": name, "uuid": uuid} | {
+    return {device_key(uuid, device_id, host): {"host": host, "name": name, "uuid": uuid} | {
         key: details.get(key) for _, key, _ in DETAILS} for (uuid, device_id, host), (name, details) in zip(_identities(result), told)}
 
 
@@ -94,6 +94,14 @@ def merged(parts):
     return made
 
 
+def known(files):
+    """What the files say of each device, by its key."""
+    made = {}
+    for key, device in ((key, device) for file in files for key, device in file["devices"].items()):
+        made[key] = merged([made.get(key, {}), device])
+    return made
+
+
 def hosts_table(files, verdicts):
     """A row per node; `verdicts` has each node's."""
     titles = (("Processor", "processor"), ("Sockets", "sockets"), ("Logical cores", "cores"), ("Memory", "memory"), ("System", "system"), ("Kernel", "kernel"),
@@ -107,11 +115,11 @@ def hosts_table(files, verdicts):
 
 def devices_table(files, verdicts):
     """A row per device; `verdicts` has each device's, by its label."""
-    rows = []
+    rows, devices = [], known(files)
     for label, verdict in verdicts.items():
-        known = merged(file["devices"].get(label, {}) for file in files)
-        rows.append([known.get("host", label), known.get("id", ""), known.get("name", ""), known.get("uuid", ""),
-                     *(form(known[key]) if key in known else "" for _, key, form in DETAILS), verdict])
+        device = devices.get(key_of(label), {})
+        rows.append([device.get("host", label), parts_of(label)[1], device.get("name", ""), device.get("uuid", ""),
+                     *(form(device[key]) if key in device else "" for _, key, form in DETAILS), verdict])
     return table("devices", [(title, "", False) for title in ("Node", "Device", "Model", "UUID", *(title for title, _, _ in DETAILS), "Verdict")], rows, empty=False)
 
 

@@ -32,18 +32,22 @@ def read(data, use):
         raise ValueError(f"its parts do not fit together: {error}") from error
 
 
-def device_label(uuid, device_id, host):
-    """What `roofmark accept` calls a device."""
-    where = f"{device_id} of {host}"
-    return f"{uuid} ({where})" if uuid else where
-
-
 def parts_of(label):
-    """The UUID (empty for a CPU), the id and the host in a device's label."""
-    named = re.fullmatch(r"(\S+) \((\S+) of (.*)\)", label) or re.fullmatch(r"()(\S+) of (.*)", label)
+    """The UUID (empty for a CPU), the id and the host in what `roofmark accept` calls a device."""
+    named = re.fullmatch(r"(\S+) \((\S+) of (.*)\)", label) or re.fullmatch(r"()(\S+(?:, rank \d+)?) of (.*)", label)
     if not named:
         raise ValueError(f"'{label}' is not a device")
     return named.groups()
+
+
+def device_key(uuid, device_id, host):
+    """Equal for one device in all results: what CUDA_VISIBLE_DEVICES makes of its number may differ."""
+    return uuid or device_id, host
+
+
+def key_of(label):
+    """The same of a device's label."""
+    return device_key(*parts_of(label))
 
 
 def short_of(uuid, device_id, host):

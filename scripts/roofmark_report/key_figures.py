@@ -5,7 +5,7 @@ the verdict, and its length is bounded for any delivery; the annexes have the re
 
 import re
 
-from . import delivery, units
+from . import delivery, evidence, units
 from . import verdict as verdicts
 from .check_rows import badness, expected, whom
 from .communication import bandwidth, is_collective
@@ -60,7 +60,7 @@ def judged_cases(checks):
 def records(result, cases):
     """What the figures need of the records of these cases, by their names; a case that was measured twice has two."""
     ceilings = {ceiling["resource"]: ceiling for ceiling in result["ceilings"]}
-    labels = delivery.labels(result)
+    devices = delivery.keys(result)
     found = {}
     for entry in result["benchmarks"]:
         record = entry["roofmark"]
@@ -68,7 +68,7 @@ def records(result, cases):
             rate, unit = (bandwidth(record)[2], "B") if is_collective(entry) else rate_of(record)
             shares = {key: record["placement"].get(key) for key in SHARES} | {"of_datasheet": of_datasheet(record, ceilings)}
             measured = record["measurement"]
-            faster = {label: measured["median"] / rank["median"] for label, rank in zip(labels, measured.get("ranks", ())) if rank and rank.get("median")}
+            faster = {device: measured["median"] / rank["median"] for device, rank in zip(devices, measured.get("ranks", ())) if rank and rank.get("median")}
             found.setdefault(entry["name"], []).append({
                 "rate": rate, "unit": unit, "shares": shares, "resource": record["placement"].get("bound_by"), "faster": faster})
     return found
@@ -77,7 +77,7 @@ def records(result, cases):
 def _rate(check, found):
     """(rate, share of the datasheet) of a check, as texts: of its device, where ranks measured together."""
     def times(record):
-        return record["faster"].get(check.get("device"), 1)
+        return record["faster"].get(evidence.key_of(check["device"]), 1) if "device" in check else 1
 
     if check.get("measured") is None or not found:
         return "", ""
@@ -231,7 +231,7 @@ def sentence(verdict):
 def _distinct(files, key, form=str):
     """The values of a detail of the devices, each once with how many have it where they differ."""
     counts = {}
-    for device in {label: device for file in files for label, device in file["devices"].items()}.values():
+    for device in delivery.known(files).values():
         if device.get(key) not in (None, ""):
             counts[form(device[key])] = counts.get(form(device[key]), 0) + 1
     return some([value + (f" ({count})" if len(counts) > 1 else "") for value, count in counts.items()], 3)
@@ -239,15 +239,15 @@ def _distinct(files, key, form=str):
 
 def delivered(verdict, files, described):
     """(name, text) of what was delivered, measured and judged; each text is bounded."""
-    known = {label: device for file in files for label, device in file["devices"].items()}
-    serials = [(device.get("serial"), label) for label in (one["name"] for one in verdict["devices"]) if (device := known.get(label, {})).get("serial")]
+    known = delivery.known(files)
+    serials = [serial for one in verdict["devices"] if (serial := known.get(evidence.key_of(one["name"]), {}).get("serial"))]
     count = len(verdict["devices"])
     if not serials:
         numbers = "not in the result files"
     elif len(serials) <= 8:
-        numbers = ", ".join(str(serial) for serial, _ in serials) + ("" if len(serials) == count else f"; {count - len(serials)} not known")
+        numbers = ", ".join(map(str, serials)) + ("" if len(serials) == count else f"; {count - len(serials)} not known")
     else:
-        numbers = f"{len(serials)} of {count} known, {serials[0][0]} to {serials[-1][0]}: Annex A"
+        numbers = f"{len(serials)} of {count} known, {serials[0]} to {serials[-1]}: Annex A"
     state = [("power limit", _distinct(files, "power_limit_watts", units.watts)), ("ECC", _distinct(files, "ecc", lambda on: "on" if on else "off")),
              ("VBIOS", _distinct(files, "vbios")), ("driver", some(list(dict.fromkeys(
                  host["driver"] for file in files for host in file["hosts"].values() if host.get("driver"))), 3))]

@@ -13,7 +13,7 @@ VERSION = 2  # kVerdictVersion (harness/result/acceptance_file.hpp)
 VERDICTS = ("FAIL", "NOT MEASURED", "INSIDE THE INTERVAL", "PASS")  # from bad to good, as `roofmark accept` names them
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
-_DEVICE = {"type": "string", "pattern": r"^(\S+ \(\S+ of .*\)|\S+ of .*)$"}  # evidence.device_label
+_DEVICE = {"type": "string", "pattern": r"^(\S+ \(\S+ of .*\)|\S+(, rank \d+)? of .*)$"}  # DeliveredDevice::label()
 _SUBJECT = {"type": "object", "required": ["name", "verdict", "checks", "bad"], "properties": {
     "name": _TEXT, "verdict": {"enum": VERDICTS}, "checks": {"type": "integer"}, "bad": {"type": "integer"}}}
 _SUBJECTS = {"type": "array", "items": _SUBJECT, "minItems": 1}

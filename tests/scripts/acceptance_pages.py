@@ -34,10 +34,15 @@ def check(rule, verdict, device, **more):
             "verdict": verdict, "expected": ">= 80.0 % of 1.07 PFLOP/s", "found": "70.0 %", "reason": "why", "source": "where", "origin": "own:1"} | more
 
 
+def team_labels(result):
+    return [f"{member['uuid']} ({member['device_id']} of {member['host']})" for member in result["team"]]
+
+
 def judged(paths, checks):
     """A verdict as `roofmark accept` would write it."""
     results = [json.loads(path.read_text()) for path in paths]
-    labels = [evidence.device_label(r["device"]["details"].get("uuid", ""), r["device"]["id"], r["host"]["name"]) for r in results]
+    where = [(r["device"]["details"].get("uuid", ""), f"{r['device']['id']} of {r['host']['name']}") for r in results]
+    labels = [f"{uuid} ({place})" if uuid else place for uuid, place in where]
 
     def subject(name, key=None):
         return {"name": name} | verdicts.of_checks([check for check in checks if not key or check.get(key) == name])

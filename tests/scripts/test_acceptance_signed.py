@@ -13,7 +13,7 @@ import pytest
 from conftest import need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
-from acceptance_pages import BASE, PRODUCT, check, judged, text_of  # noqa: E402
+from acceptance_pages import BASE, PRODUCT, check, judged, team_labels, text_of  # noqa: E402
 from roofmark_report import acceptance, check_rows, delivery, evidence, key_figures, telemetry  # noqa: E402
 
 LONG = "from beginning " + "to " * 150 + "end"
@@ -140,7 +140,7 @@ def test_too_many_rates_are_told_by_what_limits_them():
 def test_a_figure_is_that_of_the_worst_device_of_a_team(cluster):
     entry = next(entry for entry in cluster["benchmarks"] if entry["roofmark"]["placement"].get("of_theoretical") and "message" not in entry["roofmark"])
     measured, share = entry["roofmark"]["measurement"], entry["roofmark"]["placement"]["of_theoretical"]
-    labels = delivery.labels(cluster)
+    labels = team_labels(cluster)
     measured["ranks"] = [{"median": measured["median"] * (2 if rank == 3 else 1)} for rank in range(16)]
     checks = [check("r", "FAIL" if rank == 3 else "PASS", label, of=entry["name"], file="f", measured=share / (2 if rank == 3 else 1), margin=-0.1 if rank == 3 else 0.1)
               for rank, label in enumerate(labels)] * 2  # both passes
@@ -190,8 +190,7 @@ def test_cases_of_which_the_same_is_said_share_a_row_unless_they_fail():
 def test_what_all_devices_have_in_common_is_said_once(tmp_path):
     paths = make_delivery.write(tmp_path, SMALL, 2, 2)
     files = [evidence.read(path.read_bytes(), lambda result: delivery.summary(result, "")) for path in paths]
-    labels = [label for file in files for label in file["devices"]]
-    whole = delivery.devices_table(files, dict.fromkeys(labels, "PASS"))
+    whole = delivery.devices_table(files, {device["name"]: "PASS" for device in judged(paths, [])["devices"]})
     split = acceptance.apart(whole)
     assert ("Model", "NVIDIA H200") in split["common"] and ("VBIOS", "96.00.89.00.01") in split["common"]
     titles = [title for title, _, _ in split["table"]["columns"]]

@@ -208,8 +208,9 @@ class Judge {
     for (const Evidence& run : evidence) {
       for (std::size_t i = 0; i < run.devices.size(); ++i) {
         const DeliveredDevice& device = run.devices[i];
-        places_[device.label()].push_back({&run, i});
-        nodes_[device.node].insert(device.label());
+        const std::string& label = labels_.try_emplace(device.key(), device.label()).first->second;
+        places_[label].push_back({&run, i});
+        nodes_[device.node].insert(label);
       }
       for (const Record& record : run.records) {
         if (!record.fingerprint) continue;
@@ -217,7 +218,7 @@ class Judge {
         const std::vector<int>& others = record.fingerprint->differing_ranks;
         for (std::size_t i = 0; i < run.devices.size(); ++i) {
           if (std::find(others.begin(), others.end(), static_cast<int>(i)) == others.end())
-            devices.insert(run.devices[i].label());
+            devices.insert(labels_.at(run.devices[i].key()));
         }
       }
     }
@@ -322,9 +323,11 @@ class Judge {
     }
     std::map<std::string, std::set<std::string>> places_of;
     for (const auto& [label, places] : places_) {
-      const DeliveredDevice& one = device(label);
-      // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
-      if (!one.uuid.empty()) places_of[plain(one.uuid)].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
+      for (const Place& place : places) {
+        const DeliveredDevice& one = place.evidence->devices[place.index];
+        // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
+        if (!one.uuid.empty()) places_of[plain(one.uuid)].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
+      }
     }
     for (const auto& [uuid, where] : places_of) {
       if (where.size() < 2) continue;
@@ -395,7 +398,7 @@ class Judge {
       if (&other == &run) continue;
       const auto is_there = [&](const DeliveredDevice& one) {
         return std::any_of(other.devices.begin(), other.devices.end(),
-                           [&](const DeliveredDevice& its) { return its.label() == one.label(); });
+                           [&](const DeliveredDevice& its) { return its.key() == one.key(); });
       };
       if (std::any_of(run.devices.begin(), run.devices.end(), is_there)) continue;
       own(OwnRule::unique_gpus, Subject::delivery, Verdict::fail, "a measurement per GPU",
@@ -620,7 +623,8 @@ class Judge {
   const Profile& profile_;
   const std::vector<Evidence>& evidence_;
   const AcceptanceTerms& terms_;
-  std::map<std::string, std::vector<Place>> places_;  ///< by the device's label
+  std::map<std::pair<std::string, std::string>, std::string> labels_;  ///< in the first run of each device, by its key
+  std::map<std::string, std::vector<Place>> places_;                   ///< by the device's label
   std::map<std::string, std::set<std::string>> nodes_;
   /// The devices that gave these bits, by case and fingerprint key.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::set<std::string>>> hashes_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/judge/acceptance/profile.hpp"
@@ -30,6 +31,8 @@ struct DeliveredDevice {
 
   /// "GPU-4f6c... (cuda:0 of node7)"; "cpu of node7"
   std::string label() const;
+  /// Equal for one device in all runs, whatever CUDA_VISIBLE_DEVICES makes of its number.
+  std::pair<std::string, std::string> key() const { return {uuid.empty() ? id : uuid, node}; }
 };
 
 /// The evidence from one run.

@@ -298,7 +298,14 @@ TEST(Acceptance, AGpuHasOnePlaceWhateverItsNumberForCuda) {
   std::vector<Evidence> both = {run("GPU-1", {product(0.9)}), run("GPU-1", {product(0.9)})};
   both[1].devices[0].id = "cuda:3";  // with other CUDA_VISIBLE_DEVICES
   for (Evidence& one : both) one.devices[0].slot = "0000:1b:00.0";
-  EXPECT_TRUE(judge(profile_of(kProduct), both, {}).accepted());
+  both[1].suite = "sustained";
+  both[1].records.clear();
+  const Profile profile =
+      profile_of(kProduct + "[rule.settled]\nquantity = 'results.failed'\nsuite = 'sustained'\nmost = 0\nreason = 'r'\n");
+  const Judgement judgement = judge(profile, both, {1, {}});
+  EXPECT_TRUE(judgement.accepted()) << "it is one device, and each run has what the other lacks";
+  ASSERT_EQ(judgement.devices.size(), 1);
+  EXPECT_EQ(judgement.devices[0].name, "GPU-1 (cuda:0 of node1)");
   both[1].devices[0].slot = "0000:43:00.0";
   EXPECT_EQ(check_of(judge(profile_of(kProduct), both, {}), "unique_gpus").verdict, Verdict::fail);
 }
@@ -336,6 +343,7 @@ TEST(Acceptance, AGpuWithMoreRunsHasNoMoreVotesAboutBits) {
   flipped.fingerprint->hash = "00fe";
   Evidence second = run("GPU-2", {flipped});
   second.suite = "baseline";
+  second.devices[0].id = "cuda:3";
   const Judgement judgement = judge(profile, {run("GPU-1", {product(0.9)}), run("GPU-2", {flipped}), second}, {});
   EXPECT_EQ(check_of(judgement, "bits", "GPU-1").verdict, Verdict::fail) << "of two, nobody knows which is right";
   EXPECT_EQ(check_of(judgement, "bits", "GPU-2").verdict, Verdict::fail);
