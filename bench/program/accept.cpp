@@ -70,6 +70,8 @@ void check_outputs(const AcceptOptions& options, const std::vector<fs::path>& re
 }
 
 constexpr double kAheadSeconds = 86400;  // clocks differ
+/// Of more, the terminal names none that passes.
+constexpr std::size_t kFewResults = 4;
 
 struct Delivery {
   std::vector<ResultFile> files;
@@ -140,10 +142,18 @@ int accept(const AcceptOptions& options) {
     fmt::print("{}\n", wrapped(text, static_cast<std::size_t>(style.columns), 2));
   };
   say(fmt::format("Profile {}: {}", profile.name, profile.title));
+  std::map<std::string, int> not_held;
   for (const ResultFile& file : files) {
-    say(fmt::format("{}  {}{}", file.sha256, printable(file.path.string()),
-                    file.not_held.empty() ? "" : fmt::format("  ({})", fmt::join(file.not_held, ", "))));
+    const std::string lacks = fmt::format("{}", fmt::join(file.not_held, ", "));
+    if (files.size() <= kFewResults) {
+      say(fmt::format("{}  {}{}", file.sha256, printable(file.path.string()),
+                      lacks.empty() ? "" : fmt::format("  ({})", lacks)));
+    } else if (!lacks.empty()) {
+      ++not_held[lacks];
+    }
   }
+  if (files.size() > kFewResults) say(fmt::format("{} results; --json FILE keeps the name and SHA-256 of each", files.size()));
+  for (const auto& [lacks, count] : not_held) say(fmt::format("{} of them: {}", count, lacks));
   fmt::print("\n{}", acceptance_text(judgement, style));
   if (!options.junit.empty()) write_named_file(options.junit, to_junit(judgement, profile));
   if (!options.json.empty()) {

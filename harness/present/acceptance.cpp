@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kFewDevices = 4;
 /// Of more devices and nodes that are not accepted, none has a table.
 constexpr std::size_t kMostRefused = 16;
+/// Of more different verdicts of runs, the file of --json alone has the rest.
+constexpr std::size_t kMostDoubts = 8;
 
 /// Node and device; both empty for the delivery.
 using Owner = std::pair<std::string, std::string>;
@@ -46,14 +48,6 @@ bool refuses(const Check& check) { return check.mandatory && check.verdict != Ve
 /// "cuda:5 of node7": without the UUID.
 std::string place_of(const Check& check) {
   return check.device.empty() ? check.subject() : fmt::format("{} of {}", check.device_id, check.node);
-}
-
-/// The first of these, and how many more there are.
-std::string some_of(const std::vector<std::string>& all) {
-  constexpr std::size_t kNamed = 8;
-  const std::vector<std::string> named(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kNamed)));
-  return fmt::format("{}{}", fmt::join(named, ", "),
-                     all.size() > kNamed ? fmt::format(" and {} more", all.size() - kNamed) : "");
 }
 
 std::string table_of(const std::vector<const Check*>& checks, bool whole, const TerminalStyle& style) {
@@ -232,9 +226,11 @@ std::string acceptance_text(const Judgement& judgement, const TerminalStyle& sty
                     static_cast<std::size_t>(style.columns), 2) +
             "\n";
   }
-  for (const std::string& doubt : judgement.doubts) {
-    text += wrapped("The run's own verdict: " + doubt, static_cast<std::size_t>(style.columns), 2) + "\n";
+  const std::vector<std::string>& doubts = judgement.doubts;
+  for (std::size_t i = 0; i < std::min(doubts.size(), kMostDoubts); ++i) {
+    text += wrapped("The run's own verdict: " + doubts[i], static_cast<std::size_t>(style.columns), 2) + "\n";
   }
+  if (doubts.size() > kMostDoubts) text += fmt::format("and {} more verdicts of runs\n", doubts.size() - kMostDoubts);
   if (judgement.nodes.size() > 1) text += refused_nodes(judgement, style);
   if (judgement.devices.size() > 1) text += counts(judgement.devices, "devices") + "\n";
   if (judgement.nodes.size() > 1) text += counts(judgement.nodes, "nodes") + "\n";

@@ -241,10 +241,14 @@ class Judge {
     for (const auto& [label, verdict] : devices) judgement.devices.push_back(verdict);
     for (const auto& [node, verdict] : nodes) judgement.nodes.push_back(verdict);
     judgement.checks = std::move(checks_);
+    std::map<std::string, std::vector<std::string>> doubts;  // with the files
     for (const Evidence& run : evidence_) {
       note_unknown(run, judgement.unknown_devices);
       if (const RunVerdict& own = run.verdict; own.trust != Trust::good && agreed_doubts(profile_.agreed, run).empty())
-        judgement.doubts.push_back(printable(fmt::format("{}: {} ({})", name(own.trust), own.headline, run.file)));
+        doubts[fmt::format("{}: {}", name(own.trust), own.headline)].push_back(run.file);
+    }
+    for (const auto& [doubt, files] : doubts) {
+      judgement.doubts.push_back(printable(fmt::format("{} ({})", doubt, some_of(files))));
     }
     return judgement;
   }
@@ -483,10 +487,11 @@ class Judge {
   /// What is known of all parts; a part without a value is one that the run could not see.
   static RuleReading sum_of(const Parts& parts) {
     RuleReading sum;
+    std::vector<std::string> of;
     bool excused = true;
     for (const auto& [part, run] : parts) {
       if (part.value) sum.value = sum.value.value_or(0) + *part.value;
-      if (!part.of.empty()) sum.of += (sum.of.empty() ? "" : "; ") + part.of;
+      if (!part.of.empty()) of.push_back(part.of);
       const std::string& lost = part.value || !part.lost.empty() ? part.lost : part.why_not;
       if (sum.lost.empty() && !lost.empty()) sum.lost = fmt::format("{}: {}", run->file, lost);
       sum.excused = part.excused;
@@ -494,14 +499,19 @@ class Judge {
       excused = excused && !part.agreed.empty();
       sum.agreed = excused ? part.agreed : "";
     }
+    sum.of = some_of(of, "; ");
     if (!sum.value) std::swap(sum.why_not, sum.lost);
     return sum;
   }
 
+  /// Of the runs that the sum is of; if it is not 0, without those that add nothing to it.
   static std::string files_of(const Parts& parts) {
-    std::vector<std::string> files;
-    for (const auto& [part, run] : parts) files.push_back(run->file);
-    return fmt::format("{}", fmt::join(files, ", "));
+    std::vector<std::string> all, adding;
+    for (const auto& [part, run] : parts) {
+      all.push_back(run->file);
+      if (part.value.value_or(1) != 0) adding.push_back(run->file);
+    }
+    return some_of(adding.empty() ? all : adding);
   }
 
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
@@ -642,6 +652,17 @@ std::string DeliveredDevice::label() const {
 std::string Check::subject() const {
   if (!device.empty()) return device;
   return node.empty() ? "delivery" : "node " + node;
+}
+
+std::string some_of(const std::vector<std::string>& texts, std::string_view separator) {
+  constexpr std::size_t kMost = 8;
+  std::set<std::string> known;
+  std::vector<std::string> named;
+  for (const std::string& text : texts) {
+    if (known.insert(text).second && named.size() < kMost) named.push_back(text);
+  }
+  return fmt::format("{}{}", fmt::join(named, separator),
+                     known.size() > kMost ? fmt::format(" and {} more", known.size() - kMost) : "");
 }
 
 Judgement judge(const Profile& profile, const std::vector<Evidence>& evidence, const AcceptanceTerms& terms) {

@@ -115,12 +115,15 @@ struct Judgement {
   SubjectVerdict delivery;
   /// Devices that are not in the table of known GPUs: their ceilings come only from their attributes.
   std::set<std::string> unknown_devices;
-  /// The runs whose own verdict is not good, with that verdict, unless only agreed settings make it doubtful. It decides by a
-  /// rule on `runs` alone.
+  /// The verdicts of runs that are not good by their own, with their files, unless only agreed settings make them doubtful.
+  /// They decide by a rule on `runs` alone.
   std::vector<std::string> doubts;
 
   bool accepted() const { return delivery.verdict == Verdict::pass; }
 };
+
+/// Each text once; of many the first eight, and how many more there are.
+std::string some_of(const std::vector<std::string>& texts, std::string_view separator = ", ");
 
 /// Applies every rule to every subject. Built-in rules also check that each run is complete (`complete`) and ran the profile's
 /// suite or a larger one, with no weaker setting
