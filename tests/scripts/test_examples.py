@@ -263,6 +263,16 @@ def test_without_its_arguments_an_example_says_its_usage(name):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and done.stderr.startswith("usage: ")
 
 
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("name", ["accept_node", "accept_rack", "ci_job", "slurm_prolog"])
+def test_an_example_describes_itself(place, name, flag):
+    done = run(name, flag)
+    lines = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+    assert (done.returncode, done.stderr) == (0, "") and not (place / "scontrol").exists()
+    described = done.stdout.splitlines()
+    assert described == [line[1:].removeprefix(" ") for line in lines[4:4 + len(described)]] and lines[4 + len(described)].startswith("set ")
+
+
 def test_the_shell_scripts_are_checked():
     listed = (ROOT / "scripts" / "test").read_text(encoding="utf-8")
     assert "examples/*" in listed and {path.name for path in EXAMPLES.iterdir()} == {"slurm_prolog", "accept_node", "accept_rack", "ci_job"}
