@@ -4,11 +4,13 @@
 
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/files.hpp"
+#include "harness/machine/steady_seconds.hpp"
 
 namespace roofmark {
 namespace cuda {
@@ -38,17 +40,39 @@ std::map<std::string, bool> ask_for_lost_gpus(const Nvml& nvml, const fs::path& 
   return found;
 }
 
+std::map<std::string, bool> ask_until_sure(const std::function<std::map<std::string, bool>()>& ask,
+                                           const std::function<void()>& wait, std::set<std::string>& sure) {
+  constexpr int kTimes = 5;
+  std::map<std::string, bool> found = ask();
+  const auto is_new = [&](const auto& one) { return one.second && !sure.contains(one.first); };
+  for (int i = 0; i < kTimes && std::any_of(found.begin(), found.end(), is_new); ++i) {
+    wait();
+    found = ask();
+  }
+  for (const auto& [address, is_lost] : found) {
+    if (is_lost) sure.insert(address);
+  }
+  return found;
+}
+
 }  // namespace cuda
 
 std::map<std::string, bool> lost_gpus() {
   // Not ask_patiently(): a driver that hangs at a lost GPU may still answer for the others, and is asked on about them.
-  static std::atomic<double> patience_seconds = kFirstPatienceSeconds;
+  static double patience_seconds = kFirstPatienceSeconds;
+  static std::set<std::string> sure;
+  static std::mutex one_at_a_time;
+  const std::lock_guard turn(one_at_a_time);
   const cuda::Nvml& nvml = cuda::Nvml::driver();
-  if (patience_seconds == 0 || nvml.is_hung()) return {};
-  const auto found =
-      within_patience<std::map<std::string, bool>>([&nvml] { return cuda::ask_for_lost_gpus(nvml, "/"); }, patience_seconds);
-  patience_seconds = found ? kPatienceSeconds : 0;
-  return found.value_or(std::map<std::string, bool>());
+  const auto ask = [&nvml]() -> std::map<std::string, bool> {
+    if (patience_seconds == 0 || nvml.is_hung()) return {};
+    const auto found =
+        within_patience<std::map<std::string, bool>>([&nvml] { return cuda::ask_for_lost_gpus(nvml, "/"); }, patience_seconds);
+    patience_seconds = found ? kPatienceSeconds : 0;
+    return found.value_or(std::map<std::string, bool>());
+  };
+  return cuda::ask_until_sure(
+      ask, [] { sleep_seconds(2); }, sure);
 }
 
 }  // namespace roofmark

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "tests/harness/fake_root.hpp"
@@ -60,6 +61,22 @@ TEST_F(LostGpus, AreNotThoseOfOtherJobsAndContainers) {
   put("0000:3b:00.0", 2, false, kNotFound);
   put("0000:5d:00.0", 3, false, kUnknownError);
   EXPECT_THAT(asked(), ElementsAre(Pair("0000:18:00.0", false)));
+}
+
+TEST_F(LostGpus, AreNotThoseThatAnotherJobResets) {
+  put("0000:18:00.0", 0, true, kGpuIsLost);
+  put("0000:2a:00.0", 1, true, kGpuIsLost);
+  int waits = 0;
+  std::set<std::string> sure;
+  const auto wait = [&] {
+    if (++waits == 3) answers["0000:18:00.0"] = kSuccess;
+  };
+  const auto sure_of = [&] { return ask_until_sure([&] { return asked(); }, wait, sure); };
+  const auto lost = ElementsAre(Pair("0000:18:00.0", false), Pair("0000:2a:00.0", true));
+  EXPECT_THAT(sure_of(), lost);
+  EXPECT_EQ(waits, 5) << "10 seconds, in which a reset ends";
+  EXPECT_THAT(sure_of(), lost);
+  EXPECT_EQ(waits, 5) << "once";
 }
 
 TEST_F(LostGpus, AreUnknownWithoutTheDriversFolder) { EXPECT_THAT(asked(), IsEmpty()); }
