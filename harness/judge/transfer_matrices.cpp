@@ -176,7 +176,7 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
     for (const TransferMatrix* matrix : sizes) {
       const PathClasses of_matrix(*matrix);
       const TypicalRates typical(*matrix);
-      std::map<SidePair, RelativeTime> times;
+      PairsOf<Side> times;
       for (const TransferMatrix::Cell& cell : matrix->cells) {
         // Within a NUMA node a copy is another thing than between two.
         if (of_matrix.of(cell) != kind || cell.flow.from == cell.flow.to) continue;
@@ -185,13 +185,13 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
       }
       if (times.empty()) continue;
       ++count;
-      const std::map<Side, RelativeTime> best = best_pairs(times);
-      for (const auto& [end, time] : best) ++ends[end].measured[kind];
+      const std::map<Side, EndTimes> of_ends = times_of_ends(times);
+      for (const auto& [end, time] : of_ends) ++ends[end].measured[kind];
       for (const auto& [pair, time] : times) ++pairs[pair].measured[kind];
       const std::string where = format_bytes(matrix->bytes);
-      note_slow_ends(best, false, where, slow_ends);
-      note_slow_pairs(times, best, false, where, slow_pairs);
-      judged = std::max(judged, best.size());
+      note_slow_ends(of_ends, false, where, slow_ends);
+      note_slow_pairs(times, of_ends, false, where, slow_pairs);
+      judged = std::max(judged, of_ends.size());
     }
     const int often = least_slow_sizes(judged, count);
     const std::string how = fmt::format("{}", fmt::join(sizes.front()->how, ", "));
@@ -340,7 +340,7 @@ std::vector<Finding> slow_links(const std::vector<TransferMatrix>& matrices) {
   }
   for (const auto& [pair, named] : named_in(pairs)) {
     const Deviation& worst = named.worst.worst;
-    say(fmt::format("{}: this transfer takes {:.2f} times the time expected from each end's best transfer ({})", in_words(pair),
+    say(fmt::format("{}: this transfer takes {:.2f} times what most transfers of either end take ({})", in_words(pair),
                     worst.times, named.place()),
         worst.times, fmt::format("transfers {} ({:.2f} times their time with other peers)", in_words(pair), worst.times));
   }

@@ -64,8 +64,8 @@ struct Transfers {
 /// For the ok records of transfers that demand only links: between host and device, peers, or the host's nodes, without the
 /// probes of ceilings. The records are placed.
 ///
-/// By the rule of the ranks (harness/judge/ranks/stragglers.hpp), an end is judged by its best pair, and a pair relative to the
-/// best pairs of its ends. Only pairs with the same path are compared; those of a GPU and a NUMA node relative to the median of
+/// By the rule of the ranks (harness/judge/ranks/stragglers.hpp), an end is judged by its best pair, and a pair relative to
+/// most pairs of its ends. Only pairs with the same path are compared; those of a GPU and a NUMA node relative to the median of
 /// all that are as far apart. Each is named once, in the series where it is slowest.
 Transfers transfers_of(const std::vector<Record>& records);
 

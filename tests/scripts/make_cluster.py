@@ -183,8 +183,8 @@ def cluster(noise_seed=0):
                                      f"takes 1.30 times as long, 93 MADs: {name}"),
             ("slow_rank", "warning", f"{maker.who(11)}: its best pair between hosts takes 3.20 times the median of the ranks, 2107 MADs "
                                      "(8 B, slow at 3 of 3 sizes)"),
-            ("slow_link", "warning", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times the time expected from "
-                                     "each end's best pair (67.1 MB, slow at 3 of 3 sizes)"),
+            ("slow_link", "warning", f"{maker.who(2)} and {maker.who(13)}: this pair takes 2.00 times what most pairs of "
+                                     "either end take (67.1 MB, slow at 3 of 3 sizes)"),
             ("fingerprint", "error", f"{maker.who(3)}: bits differ from most ranks in 1 of 7 cases, which points to silent data corruption: {name}")):
         maker.find(kind, text, severity, found_by=["ranks"])
     return maker.result(

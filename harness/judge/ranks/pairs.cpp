@@ -18,10 +18,11 @@ namespace {
 struct MeasuredPair {
   std::pair<int, int> pair;  ///< a < b
   double seconds = 0, low = 0, high = 0;
+  int round = 0;  ///< number of the record
 };
 
 /// Of one trip, in a round of pairs.
-std::vector<MeasuredPair> measured_pairs(const Record& record) {
+std::vector<MeasuredPair> measured_pairs(const Record& record, int round = 0) {
   if (!bus_bandwidth(record) || record.message->pattern != Pattern::pairs) return {};
   const Message& message = *record.message;
   const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
@@ -38,7 +39,8 @@ std::vector<MeasuredPair> measured_pairs(const Record& record) {
     found.push_back({{a, b},
                      slower.median / trips,
                      slower.interval_low.value_or(slower.median) / trips,
-                     slower.interval_high.value_or(slower.median) / trips});
+                     slower.interval_high.value_or(slower.median) / trips,
+                     round});
   }
   return found;
 }
@@ -110,8 +112,9 @@ PairTimes pair_times(const std::vector<Record>& records) {
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places) {
   using Kind = std::tuple<std::size_t, Places::Way, int>;
   std::map<Kind, std::vector<MeasuredPair>> by_kind;
+  int round = 0;
   for (const Record& record : records) {
-    const std::vector<MeasuredPair> pairs = measured_pairs(record);
+    const std::vector<MeasuredPair> pairs = measured_pairs(record, round++);
     if (pairs.empty()) continue;
     const Crowds crowds(record.message->groups, places);
     for (const MeasuredPair& measured : pairs) {
@@ -125,8 +128,9 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
     for (const MeasuredPair& measured : pairs) seconds.push_back(measured.seconds);
     const double typical = lower_quartile(std::move(seconds));
     for (const MeasuredPair& measured : pairs) {
-      keep_least(relative[std::get<0>(kind)], measured.pair,
-                 {measured.seconds / typical, measured.low / typical, measured.high / typical});
+      const RelativeTime time = {measured.seconds / typical, measured.low / typical, measured.high / typical, measured.round};
+      const auto [place, added] = relative[std::get<0>(kind)].emplace(measured.pair, time);
+      if (!added) place->second = std::min(place->second, time);
     }
   }
   return relative;

@@ -20,7 +20,7 @@ PairTimes pair_times(const std::vector<Record>& records);
 /// The same over the typical time of what the pair can be compared with: pairs of the same size, of the same way, and with as
 /// many at once on that way in their round, of which the lower quartile is typical. (Half of the pairs or more are slow where
 /// one of few hosts is.) Without pairs that share the network ports of a host in an unknown way.
-using RelativePairTimes = std::map<std::size_t, std::map<std::pair<int, int>, RelativeTime>>;
+using RelativePairTimes = std::map<std::size_t, PairsOf<int>>;
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places);
 
 /// One pair of the matrix, both directions together. a < b.

@@ -13,29 +13,43 @@
 
 namespace roofmark {
 
-/// Thresholds: for an end, in times the median; for a pair, in times the expectation from the best pairs of its two ends.
+/// Thresholds: for an end, in times the median; for a pair, in times what is expected of it.
 inline constexpr double kSlow = 1.1, kSlowPair = 1.2;
 
 /// The time of a pair over the typical one of its kind, with its 95 % interval; where that is unknown, `low` and `high` are the
-/// time itself.
+/// time itself. `round`: of the pairs that were measured at the same time; -1: alone.
 struct RelativeTime {
   double times = 1, low = 1, high = 1;
+  int round = -1;
+
+  friend bool operator<(const RelativeTime& a, const RelativeTime& b) { return a.times < b.times; }
 };
 
 template <class Key>
-void keep_least(std::map<Key, RelativeTime>& values, const Key& key, const RelativeTime& value) {
-  const auto [place, fresh] = values.emplace(key, value);
-  if (!fresh && value.times < place->second.times) place->second = value;
+using PairsOf = std::map<std::pair<Key, Key>, RelativeTime>;
+
+/// Of an even number the faster of the two in the middle.
+template <class Value>
+Value lower_median(std::vector<Value> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
-/// Per end, the time of its best pair.
+/// Of each end, the time of its best pair and the lower median of its pairs.
+struct EndTimes {
+  RelativeTime best, typical;
+};
 template <class Key>
-std::map<Key, RelativeTime> best_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs) {
-  std::map<Key, RelativeTime> best;
+std::map<Key, EndTimes> times_of_ends(const PairsOf<Key>& pairs) {
+  std::map<Key, std::vector<RelativeTime>> all;
   for (const auto& [pair, time] : pairs) {
-    for (const Key& end : {pair.first, pair.second}) keep_least(best, end, time);
+    all[pair.first].push_back(time);
+    if (pair.first < pair.second || pair.second < pair.first) all[pair.second].push_back(time);
   }
-  return best;
+  std::map<Key, EndTimes> ends;
+  for (const auto& [end, times] : all) ends[end] = {*std::min_element(times.begin(), times.end()), lower_median(times)};
+  return ends;
 }
 
 /// The two largest sizes: only there may a link's rate matter. One alone may have been disturbed all through its measurement,
@@ -49,42 +63,59 @@ struct SlowAtSizes : Outlier {
   bool is_slow(int least_sizes) const { return clearly >= kLargeSizes || times >= least_sizes; }
 };
 
-/// Adds the ends that stand out and whose whole interval is above the median of all. One is clearly slow at a large size if
-/// its whole interval is above kSlow times those of half of the ends.
+/// Adds the ends whose best pair stands out, with its whole interval above the median of all, and of which most pairs are slow.
+/// One is clearly slow at a large size if the whole interval is above kSlow times those of half of the ends.
 template <class Key>
-void note_slow_ends(const std::map<Key, RelativeTime>& ends, bool large, const std::string& where,
+void note_slow_ends(const std::map<Key, EndTimes>& ends, bool large, const std::string& where,
                     std::map<Key, SlowAtSizes>& slow) {
-  std::vector<double> all, highs;
-  for (const auto& [end, time] : ends) {
-    all.push_back(time.times);
-    highs.push_back(time.high);
+  std::vector<double> all, highs, typical;
+  for (const auto& [end, times] : ends) {
+    all.push_back(times.best.times);
+    highs.push_back(times.best.high);
+    typical.push_back(times.typical.times);
   }
-  for (const auto& [end, time] : ends) {
-    const auto found = stands_out(time.times, all, kSlow);
-    if (!found || !(time.low > median(all))) continue;
+  for (const auto& [end, times] : ends) {
+    const RelativeTime& best = times.best;
+    const auto found = stands_out(best.times, all, kSlow);
+    if (!found || !(best.low > median(all)) || !(times.typical.times > kSlow * median(typical))) continue;
     slow[end].add(*found, where);
-    slow[end].clearly += large && time.high > time.low && time.low > kSlow * median(highs);
+    slow[end].clearly += large && best.high > best.low && best.low > kSlow * median(highs);
   }
 }
 
-/// Adds the pairs that take more than kSlowPair times the slower of their ends' best pairs, if that ratio stands out among the
-/// pairs. At a large size, one is clearly slow if its whole interval is above that.
+/// Adds the pairs that take more than kSlowPair times what most pairs of either end take, if that ratio stands out among the
+/// pairs. Relative to the best pairs of its ends, it must also take that much longer than every other pair of its round. At a
+/// large size, one is clearly slow if its whole interval is above both.
+///
+/// So no healthy network is at fault: where ways between groups of ends are longer, most pairs of the smaller group take them,
+/// whatever the sizes of the groups; where pairs share a link that is too narrow for them, two of a round or more are slow.
 template <class Key>
-void note_slow_pairs(const std::map<std::pair<Key, Key>, RelativeTime>& pairs, const std::map<Key, RelativeTime>& best,
-                     bool large, const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
-  std::map<std::pair<Key, Key>, double> excesses;
+void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, bool large, const std::string& where,
+                     std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
+  const auto slower_end = [&](const std::pair<Key, Key>& pair, RelativeTime EndTimes::*of) {
+    return std::max(ends.at(pair.first).*of, ends.at(pair.second).*of);
+  };
+  std::vector<double> all;
+  std::map<int, std::vector<double>> rounds;  // relative to the best pairs
   for (const auto& [pair, time] : pairs) {
-    excesses[pair] = time.times / std::max(best.at(pair.first).times, best.at(pair.second).times);
+    all.push_back(time.times / slower_end(pair, &EndTimes::typical).times);
+    rounds[time.round].push_back(time.times / slower_end(pair, &EndTimes::best).times);
   }
-  const std::vector<double> all = values_of(excesses);
-  for (const auto& [pair, excess] : excesses) {
-    if (!(excess > kSlowPair)) continue;
-    const double sure = pairs.at(pair).low / std::max(best.at(pair.first).high, best.at(pair.second).high);
+  for (auto& [round, ratios] : rounds) std::sort(ratios.rbegin(), ratios.rend());
+  for (const auto& [pair, time] : pairs) {
+    const RelativeTime typical = slower_end(pair, &EndTimes::typical), best = slower_end(pair, &EndTimes::best);
+    const std::vector<double>& ratios = rounds.at(time.round);
+    const bool alone = time.round < 0 || ratios.size() == 1;
+    // The slowest of the round is not compared with itself.
+    const double other = alone ? 0 : ratios[time.times / best.times < ratios[0] ? 0 : 1] * best.times;
+    const double expected = std::max(typical.times, other), highest = std::max(typical.high, other);
+    if (!(time.times > kSlowPair * expected)) continue;
     // Its size is the ratio to the expectation from its ends; its deviation is among all pairs of its kind.
+    const double excess = time.times / typical.times;
     const auto deviation = stands_out(excess, all, 1);
-    if (!deviation || !(sure > 1)) continue;
+    if (!deviation || !(time.low > highest)) continue;
     slow[pair].add({excess, deviation->mads}, where);
-    slow[pair].clearly += large && pairs.at(pair).high > pairs.at(pair).low && sure > kSlowPair;
+    slow[pair].clearly += large && time.high > time.low && time.low > kSlowPair * highest;
   }
 }
 

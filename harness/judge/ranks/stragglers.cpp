@@ -47,124 +47,131 @@ void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, con
   if (const auto found = ranks.slowest()) add("ranks", places.describe(found->who), *found);
 }
 
+/// The pairs of ranks, or of hosts, over all sizes.
 template <class Key>
-std::map<Key, double> times_of(const std::map<Key, RelativeTime>& values) {
-  std::map<Key, double> times;
-  for (const auto& [key, value] : values) times[key] = value.times;
-  return times;
+struct SlowPairs {
+  std::size_t judged = 0;  ///< ends, at the size with the most of them
+  Ratios<Key> ratios;
+  std::map<Key, SlowAtSizes> ends;
+  std::map<std::pair<Key, Key>, SlowAtSizes> pairs;
+
+  void add(const PairsOf<Key>& measured, const std::map<Key, EndTimes>& times, bool large, const std::string& where) {
+    std::map<Key, double> best;
+    for (const auto& [end, time] : times) best[end] = time.best.times;
+    judged = std::max(judged, times.size());
+    ratios.add(best);
+    note_slow_ends(times, large, where, ends);
+    note_slow_pairs(measured, times, large, where, pairs);
+  }
+};
+
+/// Of two hosts, or of one with itself, the lower median of the pairs of their ranks: one alone is slow as a pair of ranks.
+PairsOf<std::string> pairs_of_hosts(const PairsOf<int>& pairs, const Places& places) {
+  std::map<std::pair<std::string, std::string>, std::vector<RelativeTime>> all;
+  for (const auto& [pair, time] : pairs) {
+    all[std::minmax(places.host(pair.first), places.host(pair.second))].push_back(time);
+  }
+  PairsOf<std::string> found;
+  for (const auto& [hosts, times] : all) {
+    found[hosts] = lower_median(times);
+    // Two hosts meet in several rounds, of which the first has all that meet at the same time.
+    for (const RelativeTime& time : times) found[hosts].round = std::min(found[hosts].round, time.round);
+  }
+  return found;
 }
 
-/// Hosts of which most pairs between them are slow: one finding each, which takes the place of the links'.
-std::vector<Finding> slow_ways(std::map<std::pair<int, int>, SlowAtSizes>& links, const RelativePairTimes& times,
-                               const Places& places) {
-  if (links.empty()) return {};
-  constexpr std::size_t kLeastPairs = 3;
-  using Hosts = std::pair<std::string, std::string>;
-  const auto hosts_of = [&](const std::pair<int, int>& pair) {
-    return Hosts(std::minmax(places.host(pair.first), places.host(pair.second)));
-  };
-  std::map<Hosts, std::size_t> all;
-  for (const auto& [pair, time] : times.rbegin()->second) ++all[hosts_of(pair)];
-  std::map<Hosts, std::map<std::pair<int, int>, SlowAtSizes>> slow;
-  for (const auto& [pair, seen] : links) slow[hosts_of(pair)].emplace(pair, seen);
-  std::vector<Finding> findings;
-  for (const auto& [hosts, pairs] : slow) {
-    if (hosts.first == hosts.second || pairs.size() < kLeastPairs || 2 * pairs.size() <= all[hosts]) continue;
-    const double worst = worst_first(pairs).front().second.worst.times;
-    std::set<int> ranks;
-    for (const auto& [pair, seen] : pairs) {
-      ranks.insert({pair.first, pair.second});
-      links.erase(pair);
+/// A host's best pair is the best of its ranks.
+std::map<std::string, EndTimes> times_of_hosts(const PairsOf<std::string>& hosts, const PairsOf<int>& pairs,
+                                               const Places& places) {
+  std::map<std::string, EndTimes> times = times_of_ends(hosts);
+  for (const auto& [pair, time] : pairs) {
+    for (const int rank : {pair.first, pair.second}) {
+      RelativeTime& best = times.at(places.host(rank)).best;
+      best = std::min(best, time);
     }
-    findings.push_back(
-        {FindingKind::slow_link,
-         fmt::format("{} and {}: {} of the {} pairs between them take up to {:.2f} times the time expected from each "
-                     "end's best pair",
-                     hosts.first, hosts.second, pairs.size(), all[hosts], worst),
-         {},
-         worst,
-         fmt::format("the way between {} and {} (up to {:.2f} times their time with other hosts)", hosts.first, hosts.second,
-                     worst),
-         {ranks.begin(), ranks.end()}});
   }
-  return findings;
+  return times;
 }
 
 void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool linked, Stragglers& made) {
   std::vector<Finding>& findings = made.findings;
-  Ratios<int> rank_ratios;
-  Ratios<std::string> node_ratios;
-  std::size_t judged = 0;  // ranks, at the size with the most of them
-  std::map<int, SlowAtSizes> ranks;
-  std::map<std::string, SlowAtSizes> nodes;
-  std::map<std::pair<int, int>, SlowAtSizes> links;
+  SlowPairs<int> ranks;
+  SlowPairs<std::string> hosts;
   int sizes = 0;
   for (const auto& [bytes, all_pairs] : times) {
-    std::map<std::pair<int, int>, RelativeTime> pairs;
-    std::map<std::string, RelativeTime> node_scores;
-    for (const auto& [pair, time] : all_pairs) {
-      if (places.linked(pair) != linked) continue;
-      pairs[pair] = time;
-      for (const int rank : {pair.first, pair.second}) keep_least(node_scores, places.host(rank), time);
-    }
+    PairsOf<int> pairs = all_pairs;
+    std::erase_if(pairs, [&](const auto& pair) { return places.linked(pair.first) != linked; });
     if (pairs.empty()) continue;
     ++sizes;
     const bool large = std::distance(times.find(bytes), times.end()) <= kLargeSizes;
-    const std::map<int, RelativeTime> rank_scores = best_pairs(pairs);
-    made.note_compared(FindingKind::slow_rank, rank_scores.size());
-    made.note_compared(FindingKind::slow_host, node_scores.size());
-    made.note_compared(FindingKind::slow_link, pairs.size());
     const std::string where = format_bytes(static_cast<double>(bytes));
-    note_slow_ends(rank_scores, large, where, ranks);
-    note_slow_ends(node_scores, large, where, nodes);
-    note_slow_pairs(pairs, rank_scores, large, where, links);
-    judged = std::max(judged, rank_scores.size());
-    rank_ratios.add(times_of(rank_scores));
-    if (!linked) node_ratios.add(times_of(node_scores));
+    const PairsOf<std::string> between = pairs_of_hosts(pairs, places);
+    ranks.add(pairs, times_of_ends(pairs), large, where);
+    hosts.add(between, times_of_hosts(between, pairs, places), large, where);
+    made.note_compared(FindingKind::slow_link, pairs.size());
   }
+  made.note_compared(FindingKind::slow_rank, ranks.judged);
+  made.note_compared(FindingKind::slow_host, hosts.judged);
   // Two ranks have one pair, which tells nothing of either.
-  if (judged > 2)
-    add_slowest(rank_ratios, node_ratios, places, fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
+  if (ranks.judged > 2) {
+    add_slowest(ranks.ratios, linked ? Ratios<std::string>() : hosts.ratios, places,
+                fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
+  }
   // A single slow size may be chance, and of many pairs some are slow at two by chance.
-  const int often = std::max(least_slow_sizes(judged, sizes), std::min(sizes, 2));
+  const int often = std::max(least_slow_sizes(ranks.judged, sizes), std::min(sizes, 2));
   const int often_of_pair = std::max(often, (sizes + 1) / 2);
   const auto seldom = [&](const auto& seen) { return !seen.second.is_slow(often); };
-  std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first) || seldom(node); });
-  std::erase_if(ranks, [&](const auto& rank) { return nodes.contains(places.host(rank.first)) || seldom(rank); });
-  std::erase_if(links, [&](const auto& link) { return !link.second.is_slow(often_of_pair); });
+  const auto hosts_of = [&](const std::pair<int, int>& pair) {
+    return std::pair<std::string, std::string>(std::minmax(places.host(pair.first), places.host(pair.second)));
+  };
+  std::erase_if(hosts.ends, [&](const auto& host) { return !places.host_has_several(host.first) || seldom(host); });
+  std::erase_if(ranks.ends, [&](const auto& rank) { return hosts.ends.contains(places.host(rank.first)) || seldom(rank); });
+  std::erase_if(hosts.pairs, [&](const auto& pair) {
+    const auto& [one, other] = pair.first;
+    return one == other || !places.host_has_several(one) || !places.host_has_several(other) ||
+           !pair.second.is_slow(often_of_pair);
+  });
+  std::erase_if(ranks.pairs, [&](const auto& pair) {
+    return hosts.pairs.contains(hosts_of(pair.first)) || !pair.second.is_slow(often_of_pair);
+  });
   const auto of_sizes = [&](const Outlier& seen) {
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };
-  for (const auto& [node, seen] : worst_first(nodes)) {
-    findings.push_back({FindingKind::slow_host,
-                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the hosts{} ({})", node,
-                                    places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
+  const auto add_end = [&](FindingKind kind, const std::string& who, const char* whom, const SlowAtSizes& seen,
+                           std::vector<int> whose) {
+    findings.push_back({kind,
+                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the {}{} ({})", who,
+                                    places.kind(linked), seen.worst.times, whom, words(seen.worst), of_sizes(seen)),
                         {},
                         seen.worst.times,
-                        brief(node, seen),
-                        places.ranks_of(node)});
+                        brief(who, seen),
+                        std::move(whose)});
+  };
+  for (const auto& [host, seen] : worst_first(hosts.ends)) {
+    add_end(FindingKind::slow_host, host, "hosts", seen, places.ranks_of(host));
   }
-  for (const auto& [rank, seen] : worst_first(ranks)) {
-    findings.push_back(
-        {FindingKind::slow_rank,
-         fmt::format("{}: its best pair {} takes {:.2f} times the median of the ranks{} ({})", places.describe(rank),
-                     places.kind(linked), seen.worst.times, words(seen.worst), of_sizes(seen)),
-         {},
-         seen.worst.times,
-         brief(places.describe(rank), seen),
-         {rank}});
+  for (const auto& [rank, seen] : worst_first(ranks.ends)) {
+    add_end(FindingKind::slow_rank, places.describe(rank), "ranks", seen, {rank});
   }
-  for (Finding& finding : slow_ways(links, times, places)) findings.push_back(std::move(finding));
-  for (const auto& [pair, seen] : worst_first(links)) {
-    findings.push_back(
-        {FindingKind::slow_link,
-         fmt::format("{} and {}: this pair takes {:.2f} times the time expected from each end's best pair ({})",
-                     places.describe(pair.first), places.describe(pair.second), seen.worst.times, of_sizes(seen)),
-         {},
-         seen.worst.times,
-         fmt::format("the link between {} and {} ({:.2f} times their time with other peers)", places.describe(pair.first),
-                     places.describe(pair.second), seen.worst.times),
-         {pair.first, pair.second}});
+  const auto add_pair = [&](const std::string& who, const char* what, const char* way, const SlowAtSizes& seen,
+                            std::vector<int> whose) {
+    findings.push_back({FindingKind::slow_link,
+                        fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({})", who, what,
+                                    seen.worst.times, of_sizes(seen)),
+                        {},
+                        seen.worst.times,
+                        fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
+                        std::move(whose)});
+  };
+  for (const auto& [pair, seen] : worst_first(hosts.pairs)) {
+    std::vector<int> both = places.ranks_of(pair.first), others = places.ranks_of(pair.second);
+    both.insert(both.end(), others.begin(), others.end());
+    std::sort(both.begin(), both.end());
+    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen, both);
+  }
+  for (const auto& [pair, seen] : worst_first(ranks.pairs)) {
+    add_pair(fmt::format("{} and {}", places.describe(pair.first), places.describe(pair.second)), "this pair", "link", seen,
+             {pair.first, pair.second});
   }
 }
 
@@ -234,13 +241,6 @@ class SlowInCases {
   int compared_ = 0;  ///< cases of enough ranks or hosts to tell a slow one
 };
 
-/// Of an even number the faster of the two in the middle: of a host half of whose ranks are slow, the ranks are slow.
-double lower_median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 void find_slow_in_suite(const std::vector<Record>& records, const Places& places, Stragglers& made) {
   std::vector<Finding>& findings = made.findings;
   SlowInCases<int> by_rank;
@@ -257,6 +257,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
       medians[rank] = record.measurement->ranks[i]->median;
       of_nodes[places.host(rank)].push_back(medians[rank]);
     }
+    // Of a host half of whose ranks are slow, the ranks are slow.
     std::map<std::string, double> node_medians;
     for (auto& [node, values] : of_nodes) node_medians[node] = lower_median(std::move(values));
     by_rank.add(medians, record);

@@ -29,17 +29,21 @@ struct Slowest {
 /// All ranks of a collective take nearly the time of the slowest, so pairs are compared: by size, those within a host with one
 /// another, and those between hosts, each over the typical time of its kind (relative_pair_times). A rank's score is the time
 /// of its best pair, a host's score that of its ranks' best pair. A slow link to host C slows the pairs A-C and B-C; only C has
-/// no fast pair. A rank is a slow_rank if its score exceeds the median by 10 % and by 5 scaled median absolute deviations, and
-/// its 95 % interval lies above the median. A host with several ranks is a slow_host by the same rule, and its ranks are then
-/// not reported. A slow_link is a pair that takes over 1.2 times the worse of its ranks' scores, and whose ratio to it exceeds
-/// the other pairs' by 5 deviations (else every pair across two sockets would be one).
+/// no fast pair. A rank is a slow_rank if its score exceeds the median by 10 % and by 5 scaled median absolute deviations, its
+/// 95 % interval lies above the median, and most of its pairs are 10 % slower than most of others'. A host with several ranks
+/// is a slow_host by the same rule, and its ranks are then not reported.
+///
+/// A slow_link is a pair that takes over 1.2 times what most pairs of either rank take, if that ratio exceeds the other pairs'
+/// by 5 deviations, and no other pair of its round is nearly as slow. So a longer way between groups of ranks, below other
+/// switches, on other rails or sockets, is none, and neither is a link that two pairs of a round share. By the same rule, of
+/// the lower medians of the pairs between two hosts, the link between the hosts is slow, and the pairs are then not reported.
 ///
 /// With two ranks, neither can be called slow. A single slow size may be chance: it takes a third of the sizes, of a link half
 /// of them, two at least. With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair
 /// always agree exactly): the threshold is then 25 % at half of the sizes. The two largest sizes suffice where the intervals
 /// show that it is no chance: a link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency.
-/// The interval of a slow rank then lies more than 10 % above those of half of the ranks, that of a slow link above 1.2 times.
-/// If half of the ranks or more are slow, none is.
+/// The interval of a slow rank then lies more than 10 % above those of half of the ranks, that of a slow link above 1.2 times
+/// what it is compared with. If half of the ranks or more are slow, none is.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least 5 % of the cases plus two. Among fewer than seven it takes 25 % in a case, but
