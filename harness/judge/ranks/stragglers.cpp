@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/judge/ranks/rank_groups.hpp"
 #include "harness/judge/ranks/slow_pairs.hpp"
 #include "harness/model/units.hpp"
 
@@ -109,6 +110,11 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     ranks.add(pairs, times_of_ends(pairs), large, where);
     hosts.add(between, times_of_hosts(between, pairs, places), large, where);
     made.note_compared(FindingKind::slow_link, pairs.size());
+    if (&all_pairs != &times.rbegin()->second) continue;
+    if (const std::string groups = groups_in_words(pairs, times_of_ends(pairs), places); !groups.empty()) {
+      made.groups +=
+          fmt::format("; pairs {} take longer with other groups of ranks than within: {}", places.kind(linked), groups);
+    }
   }
   made.note_compared(FindingKind::slow_rank, ranks.judged);
   made.note_compared(FindingKind::slow_host, hosts.judged);
@@ -324,7 +330,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
       names.resize(kNamed);
       names.push_back(fmt::format("and {} more", more));
     }
-    return fmt::format("slow: {}", fmt::join(names, ", "));
+    return fmt::format("slow: {}{}", fmt::join(names, ", "), found.groups);
   }
   if (share_cores && !times.empty()) {
     return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
@@ -351,9 +357,9 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   const std::string_view last = compared.back();
   compared.pop_back();
   const std::size_t measured = most_pairs(times), all = ranks * (ranks - 1) / 2;
-  return fmt::format("no {}{}{} stands out{}{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
+  return fmt::format("no {}{}{} stands out{}{}{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
                      measured > 0 && measured < all ? fmt::format(" ({} of {} pairs were measured)", measured, all) : "",
-                     hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "");
+                     hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "", found.groups);
 }
 
 }  // namespace roofmark

@@ -58,7 +58,9 @@ struct Stragglers {
   /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
   std::size_t not_compared = 0;  ///< pairs that are left out of relative_pair_times
-  bool communicate = false;      ///< a case of the run moves data between ranks, as pairs do
+  /// Groups of ranks within which pairs of the largest size are faster than between them, in words; empty: none.
+  std::string groups;
+  bool communicate = false;  ///< a case of the run moves data between ranks, as pairs do
 
   void note_compared(FindingKind kind, std::size_t subjects);
 };

@@ -307,5 +307,28 @@ TEST(Networks, NobodyWherePairsCollideOnAPath) {
   }
 }
 
+std::string slow(const Network& network) { return Simulation(network, 1).found().slow; }
+
+TEST(Networks, LeavesWithALongerWayToOthersAreSaid) {
+  EXPECT_THAT(slow({.leaves = {16}}), testing::Not(HasSubstr("groups")));
+  EXPECT_THAT(slow({.leaves = {8, 8}, .across = 0.9}), testing::Not(HasSubstr("groups")));
+  EXPECT_THAT(
+      slow({.leaves = {12, 4}, .across = 0.5}),
+      testing::MatchesRegex("no rank, host or pair stands out; pairs between hosts take longer with other groups of ranks "
+                            "than within: ranks 0-11 \\(node00 ... node11\\) (1.9|2.0). times, ranks 12-15 "
+                            "\\(node12 ... node15\\) (1.9|2.0). times"));
+  EXPECT_THAT(slow({.leaves = {12, 4}, .across = 0.5, .left = {{3, 0.3}}}),
+              testing::AllOf(HasSubstr("slow: rank 3 (node03)"), HasSubstr("; pairs between hosts take longer")));
+}
+
+TEST(Networks, ALeafWhoseUplinksAreSlowIsTheWorstOfThem) {
+  const auto of_third_leaf = [](double across) {
+    return slow({.leaves = {4, 4, 4, 4}, .across = across, .left_of_leaf = {{2, 0.3}}});
+  };
+  EXPECT_THAT(of_third_leaf(1), testing::EndsWith("ranks 8-11 (node08 ... node11) 3.31 times")) << "all others are one group";
+  EXPECT_THAT(of_third_leaf(0.7), testing::ContainsRegex("than within: ranks 8-11 \\(node08 ... node11\\) 3.[234]. times, "
+                                                         "ranks [0-9-]+ \\(node.. ... node..\\) 1.4. times"));
+}
+
 }  // namespace
 }  // namespace roofmark
