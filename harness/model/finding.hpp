@@ -280,13 +280,11 @@ inline constexpr FindingType kFindingTypes[] = {
      "The device's state is unknown from then on, and so are its counters after the run. Look for driver messages (Xid) and "
      "run again."},
     {FindingKind::slow_host, "slow_host", Severity::warning, Doubt::place, FoundBy::ranks,
-     "Check the ports, cables, PCIe links, clocks and load of this host, and run it with a healthy host. If it is slow only "
-     "between "
-     "hosts, it may be alone below its switch."},
+     "Check the ports, cables, PCIe links, clocks and load of this host, and run it with a healthy host. If only "
+     "its pairs with other hosts are slow, it may be alone below its switch."},
     {FindingKind::slow_rank, "slow_rank", Severity::warning, Doubt::place, FoundBy::ranks,
-     "Check the clock, temperature and PCIe link of this rank's device, its NIC, and the rank's NUMA binding. If it is slow "
-     "only "
-     "between hosts, its host may be alone below its switch."},
+     "Check the clock, temperature and PCIe link of this rank's device, its NIC, and the rank's NUMA binding. If only "
+     "its pairs with other hosts are slow, its host may be alone below its switch."},
     {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place, FoundBy::ranks,
      "If a pair is slow, its two ends are faster with most others: check the links and the route between them. If one end is "
      "slow, check its slot, connectors and clocks."},

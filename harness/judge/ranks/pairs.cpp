@@ -18,11 +18,10 @@ namespace {
 struct MeasuredPair {
   std::pair<int, int> pair;  ///< a < b
   double seconds = 0, low = 0, high = 0;
-  int round = 0;  ///< number of the record
 };
 
 /// Of one trip, in a round of pairs.
-std::vector<MeasuredPair> measured_pairs(const Record& record, int round = 0) {
+std::vector<MeasuredPair> measured_pairs(const Record& record) {
   if (!bus_bandwidth(record) || record.message->pattern != Pattern::pairs) return {};
   const Message& message = *record.message;
   const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
@@ -39,8 +38,7 @@ std::vector<MeasuredPair> measured_pairs(const Record& record, int round = 0) {
     found.push_back({{a, b},
                      slower.median / trips,
                      slower.interval_low.value_or(slower.median) / trips,
-                     slower.interval_high.value_or(slower.median) / trips,
-                     round});
+                     slower.interval_high.value_or(slower.median) / trips});
   }
   return found;
 }
@@ -111,23 +109,31 @@ PairTimes pair_times(const std::vector<Record>& records) {
 
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places) {
   using Kind = std::tuple<std::size_t, Places::Way, int>;
-  std::map<Kind, std::vector<MeasuredPair>> by_kind;
+  struct OfRound : MeasuredPair {
+    int round;
+  };
+  std::map<Kind, std::vector<OfRound>> by_kind;
   int round = 0;
   for (const Record& record : records) {
-    const std::vector<MeasuredPair> pairs = measured_pairs(record, round++);
+    const std::vector<MeasuredPair> pairs = measured_pairs(record);
     if (pairs.empty()) continue;
     const Crowds crowds(record.message->groups, places);
+    // Pairs of one host share nothing with those of another.
+    std::map<std::string, int> rounds;
     for (const MeasuredPair& measured : pairs) {
+      const auto& [a, b] = measured.pair;
+      const auto [own, added] = rounds.emplace(places.host(a) == places.host(b) ? places.host(a) : "", round);
+      round += added;
       const std::optional<int> beside = crowds.around(measured.pair);
-      if (beside) by_kind[{record.message->bytes, places.way(measured.pair), *beside}].push_back(measured);
+      if (beside) by_kind[{record.message->bytes, places.way(measured.pair), *beside}].push_back({measured, own->second});
     }
   }
   RelativePairTimes relative;
   for (const auto& [kind, pairs] : by_kind) {
     std::vector<double> seconds;
-    for (const MeasuredPair& measured : pairs) seconds.push_back(measured.seconds);
+    for (const OfRound& measured : pairs) seconds.push_back(measured.seconds);
     const double typical = lower_quartile(std::move(seconds));
-    for (const MeasuredPair& measured : pairs) {
+    for (const OfRound& measured : pairs) {
       const RelativeTime time = {measured.seconds / typical, measured.low / typical, measured.high / typical, measured.round};
       const auto [place, added] = relative[std::get<0>(kind)].emplace(measured.pair, time);
       if (!added) place->second = std::min(place->second, time);

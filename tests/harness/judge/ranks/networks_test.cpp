@@ -238,6 +238,15 @@ TEST(Networks, ASlowWayBetweenTwoLeaves) {
   });
 }
 
+// In the same round, which has pairs of both hosts.
+TEST(Networks, ASlowPairInEachOfTwoHosts) {
+  Network network = {.leaves = {2}, .ranks = 8};
+  network.left_of_pair = {{{1, 2}, 0.5}, {{9, 10}, 0.5}};
+  const auto found = findings(network);
+  ASSERT_THAT(found, SizeIs(2));
+  for (const Finding& finding : found) EXPECT_EQ(finding.kind, FindingKind::slow_link) << finding.text;
+}
+
 // Nothing that is measured tells it from one whose ports are slow.
 TEST(Networks, AHostAloneBelowItsLeafIsSlow) {
   const auto found = findings({.leaves = {15, 1}, .across = 0.7});
