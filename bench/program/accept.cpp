@@ -27,20 +27,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a result was merged into a file in `found`, which replaces it.
-bool is_merged(const fs::path& result, const std::set<fs::path>& found) {
-  const fs::path parts = result.parent_path().parent_path();
-  return parts.filename() == kTogether && found.contains(parts.parent_path() / "result.json");
-}
+struct FoundResults {
+  std::vector<fs::path> whole;
+  /// Those of single devices, each with a result in `whole` that may be merged from them.
+  std::vector<std::pair<fs::path, fs::path>> parts;
+};
 
-/// The result files that the arguments name, in the order of their names. Of a folder, those that were merged are left out.
-std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
-  std::vector<fs::path> all;
+/// The result files that the arguments name, in the order of their names.
+FoundResults found_results(const std::vector<std::string>& arguments) {
+  FoundResults all;
   std::error_code unknown;
   for (const std::string& argument : arguments) {
     if (!fs::exists(argument)) throw ReadError(fmt::format("no file or folder {}", argument));
     if (!fs::is_directory(argument)) {
-      all.emplace_back(argument);
+      all.whole.emplace_back(argument);
       continue;
     }
     std::set<fs::path> found;
@@ -52,16 +52,23 @@ std::vector<fs::path> found_results(const std::vector<std::string>& arguments) {
       if (entry.path().filename() == "result.json") found.insert(entry.path());
     }
     if (found.empty()) throw ReadError(fmt::format("{} holds no result.json", argument));
-    std::copy_if(found.begin(), found.end(), std::back_inserter(all),
-                 [&](const fs::path& path) { return !is_merged(path, found); });
+    for (const fs::path& path : found) {
+      const fs::path folder = path.parent_path().parent_path(), merged = folder.parent_path() / "result.json";
+      if (folder.filename() == kTogether && found.contains(merged)) {
+        all.parts.emplace_back(path, merged);
+      } else {
+        all.whole.push_back(path);
+      }
+    }
   }
   return all;
 }
 
 /// Refuses a file to write that would replace one that is read, or the other one.
-void check_outputs(const AcceptOptions& options, const std::vector<fs::path>& results) {
+void check_outputs(const AcceptOptions& options, const FoundResults& results) {
   std::set<fs::path> named{real_path(options.profile)};
-  for (const fs::path& result : results) named.insert(real_path(result));
+  for (const fs::path& result : results.whole) named.insert(real_path(result));
+  for (const auto& [part, merged] : results.parts) named.insert(real_path(part));
   for (const auto& [flag, output] : {std::pair("--junit", options.junit), std::pair("--json", options.json)}) {
     if (!output.empty() && !named.insert(real_path(output)).second) {
       throw UsageError(fmt::format("{} {} would replace another file of this command", flag, output));
@@ -102,6 +109,30 @@ Delivery read_all(const std::vector<fs::path>& paths) {
   return delivery;
 }
 
+/// Whether a run has a rank for the device that this result is of: it is merged from it.
+bool replaces(const Evidence& run, const fs::path& part) {
+  const std::string place = part.parent_path().filename().string();  // "cuda-0"
+  return run.together && std::any_of(run.devices.begin(), run.devices.end(), [&](const DeliveredDevice& device) {
+           std::string id = device.id.substr(0, device.id.find(','));
+           std::replace(id.begin(), id.end(), ':', '-');
+           return id == place;
+         });
+}
+
+/// All but the parts of merged results, so no measurement counts twice.
+Delivery read_all(const FoundResults& results) {
+  Delivery delivery = read_all(results.whole);
+  std::vector<fs::path> others;
+  for (const auto& [part, merged] : results.parts) {
+    const auto place = std::find(results.whole.begin(), results.whole.end(), merged) - results.whole.begin();
+    if (!replaces(delivery.evidence.at(static_cast<std::size_t>(place)), part)) others.push_back(part);
+  }
+  Delivery more = read_all(others);
+  std::move(more.files.begin(), more.files.end(), std::back_inserter(delivery.files));
+  std::move(more.evidence.begin(), more.evidence.end(), std::back_inserter(delivery.evidence));
+  return delivery;
+}
+
 /// What no verdict can be drawn from: the same run twice, two runs of one device, none of the profile's devices.
 void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
   std::map<std::tuple<std::pair<std::string, std::string>, std::string, bool>, const Evidence*> runs;
@@ -131,7 +162,7 @@ void check_fit(const Profile& profile, const std::vector<Evidence>& evidence) {
 
 int accept(const AcceptOptions& options) {
   const Profile profile = read_profile(options.profile);
-  const std::vector<fs::path> results = found_results(options.results);
+  const FoundResults results = found_results(options.results);
   check_outputs(options, results);
   const auto [files, evidence] = read_all(results);
   check_fit(profile, evidence);

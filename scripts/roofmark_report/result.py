@@ -14,6 +14,7 @@ import jsonschema
 from .program import BAD_INPUT, ROOT, Problem, read_file
 
 SCHEMA_VERSION = 2
+_SAMPLES = re.compile(rb"\s*:\s*\{")
 _WAY_BACK = "; `roofmark recover` rebuilds it from its journal, result.jsonl"
 # Every quantity of a result is within these limits; products and ratios of three of them do not overflow.
 LARGEST, SMALLEST = 1e90, 1e-90
@@ -219,11 +220,36 @@ def rank_of_finding(finding):
 MERGED = "together"  # `roofmark run --device all` keeps here the results that it merges, beside the merged one
 
 
+def without_samples(data):
+    """The file without the numbers of its samples, which are most of it. A quote inside a text is escaped, so "samples" is a key."""
+    first, *rest = data.split(b'"samples"')
+    for i, part in enumerate(rest):
+        if _SAMPLES.match(part):
+            rest[i] = b":{" + part[part.find(b"}"):]
+    return b'"samples"'.join([first, *rest])
+
+
+def _parts_of(path):
+    """The folders, as "cuda-0", of the results that the one in a file is merged from."""
+    try:
+        return {member["device_id"].replace(":", "-") for member in json.loads(without_samples(read_file(path))).get("team", [])}
+    except (AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError):  # whoever reads it says why it cannot be read
+        return set()
+
+
 def without_merged(paths):
     """Without the results that were merged into another one of the paths, which stands for them."""
-    found = set(paths)
-    return [path for path in paths
-            if len(path.parents) < 3 or path.parents[1].name != MERGED or path.parents[2] / "result.json" not in found]
+    found, parts = set(paths), {}
+
+    def is_merged(path):
+        merged = path.parents[2] / "result.json" if len(path.parents) > 2 and path.parents[1].name == MERGED else None
+        if merged not in found:
+            return False
+        if merged not in parts:
+            parts[merged] = _parts_of(merged)
+        return path.parent.name in parts[merged]
+
+    return [path for path in paths if not is_merged(path)]
 
 
 def check_sum(path, result, digest):

@@ -112,6 +112,9 @@ def test_of_a_run_on_all_gpus_the_merged_result_stands_for_what_it_merged(h200, 
     assert judged(tmp_path / "node7") == [".", "alone/cuda-0", "alone/cuda-1"]
     # By itself, what was merged is judged.
     assert judged(tmp_path / "node7" / "together") == ["together/cuda-0", "together/cuda-1"]
+    # A run on the first GPU alone is not merged from what an earlier run left.
+    (tmp_path / "node7" / "result.json").write_text(json.dumps(results["alone/cuda-0"] | {"suite": "full"}))
+    assert judged(tmp_path / "node7") == [".", "alone/cuda-0", "alone/cuda-1", "together/cuda-0", "together/cuda-1"]
     (tmp_path / "node7" / "result.json").unlink()
     assert len(judged(tmp_path / "node7")) == 4
 

@@ -77,7 +77,9 @@ def test_a_merged_result_stands_for_its_folder(tmp_path):
     paths = [tmp_path / place / "result.json" for place in ("a", "a/alone/cuda-0", "a/together/cuda-0", "b/together/cuda-0", "result")]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        path.write_text("{}")
+    assert compare.files_of(tmp_path) == sorted(paths), "it is not merged from them"
+    paths[0].write_text('{"team": [{"device_id": "cuda:0"}]}')
     assert compare.files_of(tmp_path / "a") == [paths[0]]
     assert compare.files_of(tmp_path / "b") == [paths[3]]
     assert compare.files_of(tmp_path) == sorted([paths[0], paths[1], paths[3], paths[4]])

@@ -19,7 +19,8 @@ import pytest
 from conftest import ROOT, need
 from fleets import BASE, COMMAND, healthy, judged, lines_of, put, rack, run, slow, tables
 from make_verdict import written
-from roofmark_report import evidence, fleet_judge, fleet_prometheus, fleet_stragglers, fleet_tables, verdict
+from roofmark_report import fleet_judge, fleet_prometheus, fleet_stragglers, fleet_tables, verdict
+from roofmark_report import result as reader
 
 PROMTOOL = shutil.which("promtool", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)]))
 
@@ -364,6 +365,9 @@ def test_a_merged_result_stands_for_what_it_merged(folder, tmp_path, cluster):
     put(folder / "node0" / "alone", gpus, "cuda-")
     files = tables(folder, tmp_path).execute("SELECT file FROM runs ORDER BY file").fetchall()
     assert [file for (file,) in files] == ["node0/alone/cuda-0/result.json", "node0/alone/cuda-1/result.json", "node0/result.json"]
+    put(folder, rack(1), "node")  # a run on one GPU
+    files = tables(folder, tmp_path / "again").execute("SELECT file FROM (FROM runs SELECT file UNION ALL FROM left_out SELECT file)").fetchall()
+    assert len(files) == 5
 
 
 def test_sql_has_the_tables_that_help_describes(folder, tmp_path):
@@ -453,14 +457,14 @@ def test_the_name_of_a_file_need_not_be_text(folder):
 
 def test_only_samples_are_left_out(h200):
     data = json.dumps(h200).encode()
-    small = evidence.without_samples(data)
+    small = reader.without_samples(data)
     assert len(small) < 0.75 * len(data)
     expected = copy.deepcopy(h200)
     for entry in expected["benchmarks"]:
         entry["roofmark"]["measurement"]["samples"] = {}
     assert json.loads(small) == expected
     for other in ({"samples": "7"}, {"labels": {"a": '"samples": {'}}, {"notes": {"samples": "1", "x": "}"}}):
-        assert json.loads(evidence.without_samples(json.dumps(other).encode())) == other
+        assert json.loads(reader.without_samples(json.dumps(other).encode())) == other
 
 
 def accepted(results, bad=(), judged="2026-02-01T10:00:00Z", margin=-0.1):
