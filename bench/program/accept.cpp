@@ -50,6 +50,12 @@ FoundResults found_results(const std::vector<std::string>& arguments) {
                                     entry.path().string()));
       }
       if (entry.path().filename() == "result.json") found.insert(entry.path());
+      if (entry.path().filename() == "result.jsonl" && !fs::exists(fs::path(entry.path()).replace_extension(".json"))) {
+        throw ReadError(
+            fmt::format("{0} holds the journal of a run without its result: `roofmark recover {0}` rebuilds that; what "
+                        "is no part of the delivery belongs elsewhere",
+                        entry.path().parent_path().string()));
+      }
     }
     if (found.empty()) throw ReadError(fmt::format("{} holds no result.json", argument));
     for (const fs::path& path : found) {

@@ -361,6 +361,9 @@ def load(folder, scratch, verdicts=()):
                                    [path])
                 Path(path).unlink()
     _leave_out_copies(connection)
+    for path in sorted(folder.rglob("result.jsonl")):
+        if not path.with_suffix(".json").exists():
+            connection.execute("INSERT INTO unread VALUES (?, ?)", [_shown(path.relative_to(folder)), "the journal of a run without its result; `roofmark recover` rebuilds that"])
     if not connection.execute("SELECT count(*) FROM runs").fetchone()[0]:
         unread = connection.execute("SELECT * FROM (FROM unread UNION ALL FROM left_out) ORDER BY file").fetchone()
         file, reason = unread or (files[0][1], "a verdict and no result")

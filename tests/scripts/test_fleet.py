@@ -370,6 +370,16 @@ def test_a_merged_result_stands_for_what_it_merged(folder, tmp_path, cluster):
     assert len(files) == 5
 
 
+def test_a_journal_without_its_result_is_named(folder):
+    put(folder, rack(4))
+    (folder / "run0" / "result.jsonl").write_text("")
+    assert run(folder).returncode == 0
+    (folder / "hung").mkdir()
+    (folder / "hung" / "result.jsonl").write_text("")
+    done = run(folder)
+    assert done.returncode == 1 and "not read: hung/result.jsonl: the journal of a run without its result; `roofmark recover`" in done.stdout
+
+
 def test_sql_has_the_tables_that_help_describes(folder, tmp_path):
     put(folder, rack(4))
     done = run(folder, "--sql", "SELECT host, count(*) AS gpus FROM gpus GROUP BY host ORDER BY host")
