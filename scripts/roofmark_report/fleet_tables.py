@@ -65,6 +65,15 @@ def _time(utc):
     return datetime.datetime.strptime(utc, "%Y-%m-%dT%H:%M:%SZ").isoformat()
 
 
+def _check_date(what, utc):
+    """The newest counts, so a clock that is far wrong would hide what came after or before."""
+    tomorrow = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)  # clocks differ
+    if utc > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
+        raise ValueError(f"{what} in the future ({utc[:20]})")
+    if utc < FIRST_DATE:
+        raise ValueError(f"{what} on {utc[:10]}: the clock of its host was not set")
+
+
 def _device_rows(result, run):
     """A device per rank of a team, else the one of the run."""
     device, host, details = result["device"], result["host"], result["device"]["details"]
@@ -109,6 +118,7 @@ def _throttled(found):
 
 
 _OF_POWER = ("power_watts", "joules_per_launch")
+FIRST_DATE = "2025"  # no result is older
 LEAST_POWER_SECONDS = 0.999  # kLeastPowerSeconds of harness/model/telemetry_summary.hpp: older files have the power of shorter cases too
 
 
@@ -248,9 +258,7 @@ def _check(rows):
 def verdict_rows(found, file, given=False):
     """The rows of a verdict of `roofmark accept`."""
     common = {"file": file, "judged": _time(found["judged_utc"])}
-    tomorrow = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)  # clocks differ
-    if found["judged_utc"] > tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ"):
-        raise ValueError(f"judged in the future ({found['judged_utc'][:20]})")
+    _check_date("judged", found["judged_utc"])
 
     def gpu_of(label):
         uuid, device, host = evidence.parts_of(label)
@@ -283,6 +291,7 @@ def read(path, run, file, given=False):
     if verdict.is_verdict(data):
         return checked(verdict_rows(verdict.parse(data), file, given))
     result, rows = evidence.read(data, lambda result: (result, checked(rows_of(result, run, file))))
+    _check_date("started", result["started_utc"])
     digest = hashlib.sha256(data).hexdigest()
     check_sum(path, result, digest)
     rows["runs"][0]["sha256"] = digest

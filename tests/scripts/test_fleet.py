@@ -497,10 +497,19 @@ def accepted(results, bad=(), judged="2026-02-01T10:00:00Z", margin=-0.1):
             "devices": [subject(label, "device") for label in devices], "checks": checks}
 
 
+@pytest.mark.parametrize("date, said", [("2100-01-01", "started in the future (2100-01-01T00:00:00Z)"), ("1970-01-01", "started on 1970-01-01: the clock of its host was not set")])
+def test_a_run_by_a_clock_that_was_not_set_is_named(folder, date, said):
+    """It would count as the newest for ever, or never."""
+    results = rack(4)
+    put(folder, [*results, copy.deepcopy(results[0]) | {"started_utc": f"{date}T00:00:00Z"}])
+    done = run(folder)
+    assert done.returncode == 1 and f"not read: run4/result.json: {said}" in done.stdout
+
+
 def test_a_uuid_on_two_hosts_is_named(folder, tmp_path):
     results = rack(4, per_host=1)
     results[1]["device"]["details"]["uuid"] = results[0]["device"]["details"]["uuid"]
-    results[1]["started_utc"] = "2027-01-01T00:00:00Z"
+    results[1]["started_utc"] = "2026-02-01T00:00:00Z"
     put(folder, results)
     suspects, hosts = judged(folder, tmp_path)
     assert suspects["several_hosts", "GPU-0000"] == "on a00, a01; newest: a01; in neither list: a00"

@@ -31,7 +31,7 @@ def faulty(result, text=MEMORY, kind="uncorrected_errors", **more):
 
 
 def later(result, suite, day, **top):
-    return result | {"suite": suite, "started_utc": f"2027-01-{day:02d}T00:00:00Z"} | top
+    return result | {"suite": suite, "started_utc": f"2026-02-{day:02d}T00:00:00Z"} | top
 
 
 def suspects_of(results, folder, tmp_path):
@@ -55,7 +55,7 @@ def test_a_fault_is_no_older_for_a_run_of_another_suite(folder, tmp_path):
     faulty(quick[1])
     suspects, hosts = suspects_of([*quick, later(results[1], "sustained", 2)], folder, tmp_path)
     assert list(suspects) == [("device_fault", "GPU-0001")] and hosts == {"a00": "good", "a01": "bad", "a02": "good"}
-    assert suspects["device_fault", "GPU-0001"] == f"quick run of 2027-01-01 00:00: {MEMORY}"
+    assert suspects["device_fault", "GPU-0001"] == f"quick run of 2026-02-01 00:00: {MEMORY}"
 
 
 @pytest.mark.parametrize("newer, verdict", [
@@ -89,7 +89,7 @@ def test_a_run_of_all_gpus_does_not_replace_that_of_one_alone(folder, tmp_path):
     # accept_node measures each GPU alone, then all at once.
     alone = [later(result, "quick", 1) for result in rack(4, per_host=4)]
     faulty(alone[2])
-    together = team(hosts=1, per_host=4) | {"suite": "quick", "started_utc": "2027-01-02T00:00:00Z"}
+    together = team(hosts=1, per_host=4) | {"suite": "quick", "started_utc": "2026-02-02T00:00:00Z"}
     suspects, _ = suspects_of([*alone, together], folder, tmp_path)
     assert list(suspects) == [("device_fault", "GPU-0002")]
 
