@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
+#include <utility>
 
+#include "harness/model/statistics.hpp"
 #include "harness/result/device_json.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/json_text.hpp"
@@ -212,6 +215,14 @@ void check_measurement(const Record& record, const fs::path& path) {
     any |= times && outside(times->median, times->interval_low, times->interval_high);
   }
   if (any) refuse("has a median outside of its 95 % interval");
+  const std::vector<Sample>& samples = record.measurement->samples;
+  if (samples.empty()) refuse("has no samples");
+  const Summary own = summarize(samples);
+  for (const auto& [stated, found] : {std::pair(summary.median, own.median), std::pair(summary.minimum, own.minimum),
+                                      std::pair(summary.maximum, own.maximum)}) {
+    if (std::abs(stated - found) > kRounding * found)
+      refuse("has a median, minimum or maximum that is not that of its samples");
+  }
 }
 
 /// What helps where a file is not whole.

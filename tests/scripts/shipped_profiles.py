@@ -45,6 +45,7 @@ def slower(result, begin, times):
         for key in ("median", "minimum", "maximum", "p5", "p95"):
             measured[key] *= times
         measured["interval"] = [times * seconds for seconds in measured["interval"]]
+        measured["samples"]["seconds"] = [times * seconds for seconds in measured["samples"]["seconds"]]
         entry["real_time"] *= times
         for key in ("of_empirical", "of_theoretical", "of_theoretical_clock", "flops_per_second", "bytes_per_second"):
             if key in entry["roofmark"]["placement"]:

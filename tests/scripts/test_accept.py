@@ -164,16 +164,6 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
     assert "is a folder, not a file" in done.stderr
 
 
-def test_a_run_that_left_its_journal_alone_is_not_passed_over(h200, save, own_profile, tmp_path):
-    """As of a GPU that took its host down in the first case."""
-    save(clean(h200))
-    (tmp_path / "node2").mkdir()
-    (tmp_path / "node2" / "result.jsonl").write_text('{"header": {}}\n')
-    done = roofmark("accept", tmp_path, "--profile", own_profile(0.5))
-    assert_one_line(done)
-    assert f"{tmp_path}/node2 holds the journal of a run without its result" in done.stderr
-
-
 @pytest.mark.parametrize("rules, counter", [
     (["state_remap_failed", "uncorrected_errors", "bad_run"], {"remap_failed": 1}),
     (["state_remap_pending", "uncorrected_errors", "bad_run"], {"remap_pending": 1}),

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import statistics
 
 import pytest
 from make_delivery import clean, in_one_file
@@ -63,8 +64,12 @@ def small_result(h200):
         families.setdefault(entry["roofmark"]["family"], []).append(entry)
     result["benchmarks"] = [entry for entries in families.values() for i, entry in enumerate(entries) if i < 1 or "/bf16/m:4096/n:4096/" in entry["name"]]
     for entry in result["benchmarks"]:
-        samples = entry["roofmark"]["measurement"]["samples"]
-        entry["roofmark"]["measurement"]["samples"] = {name: column[::10] for name, column in samples.items()}
+        measured = entry["roofmark"]["measurement"]
+        measured["samples"] = {name: column[::10] for name, column in measured["samples"].items()}
+        seconds = measured["samples"]["seconds"]
+        measured |= {"median": statistics.median(seconds), "minimum": min(seconds), "maximum": max(seconds)}
+        measured["interval"] = [0.999 * measured["median"], 1.001 * measured["median"]]
+        del entry["roofmark"]["placement"]
     result["scope"]["cases"] = len({entry["name"] for entry in result["benchmarks"] + result["unmeasured"]})
     result.pop("telemetry")
     result["host"]["name"], result["device"]["details"]["uuid"] = "@host@", "@gpu@"

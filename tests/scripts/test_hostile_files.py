@@ -177,6 +177,17 @@ def test_a_link_to_a_folder_is_named(h200, own_profile, tmp_path):
 
 
 @needs_roofmark
+def test_a_run_that_left_its_journal_alone_is_not_passed_over(h200, save, own_profile, tmp_path):
+    """As of a GPU that took its host down in the first case."""
+    save(clean(h200))
+    (tmp_path / "node2").mkdir()
+    (tmp_path / "node2" / "result.jsonl").write_text('{"header": {}}\n')
+    done = roofmark("accept", tmp_path, "--profile", own_profile(0.5))
+    assert_one_line(done)
+    assert f"{tmp_path}/node2 holds the journal of a run without its result" in done.stderr
+
+
+@needs_roofmark
 def test_a_host_without_a_name_is_judged(h200, save, own_profile):
     for name in ("", "node "):
         result = clean(h200)
@@ -213,6 +224,11 @@ def test_a_rate_that_its_work_and_time_do_not_give_is_refused(h200, save, own_pr
 def test_a_case_that_contradicts_itself_is_refused(h200, save, own_profile):
     changes = [("has a median outside of its 95 % interval", lambda record: record["measurement"]["interval"].reverse()),
                ("has a median outside of its 95 % interval", lambda record: record["measurement"].update(interval=[1e-12, 2e-12])),
+               *(("has a median, minimum or maximum that is not that of its samples",
+                  lambda record, key=key: record["measurement"].update({key: 0.999 * record["measurement"][key]})) for key in ("minimum", "maximum")),
+               ("has a median, minimum or maximum that is not that of its samples",
+                lambda record: record["measurement"]["samples"].update(seconds=[1.1 * one for one in record["measurement"]["samples"]["seconds"]])),
+               ("has no samples", lambda record: record["measurement"].update(samples=dict.fromkeys(record["measurement"]["samples"], []))),
                ("is ok, but its verification has failed", lambda record: next(iter(record["verification"].values())).update(status="failed"))]
     for said, change in changes:
         result = clean(json.loads(json.dumps(h200)))
