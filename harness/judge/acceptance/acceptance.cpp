@@ -51,6 +51,12 @@ std::string plain(const std::string& uuid) {
 /// Several instances are one GPU.
 bool is_instance(const std::string& uuid) { return plain(uuid).starts_with("mig-"); }
 
+std::string age_in_words(double seconds) {
+  return seconds < 0
+             ? fmt::format("{} in the future: the clock of this host or of the result's is wrong", format_duration(-seconds))
+             : format_duration(seconds);
+}
+
 Check check_of(const Rule& rule) {
   Check check;
   check.mandatory = rule.mandatory == Mandatory::yes;
@@ -321,7 +327,7 @@ class Judge {
         constexpr double kAhead = -300;
         own(OwnRule::age, Subject::gpu,
             dated ? pass_if(*run.age_seconds >= kAhead && *run.age_seconds <= *terms_.max_age_seconds) : Verdict::not_measured,
-            fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? format_duration(*run.age_seconds) : "-",
+            fmt::format("<= {}", format_duration(*terms_.max_age_seconds)), dated ? age_in_words(*run.age_seconds) : "-",
             "A result must show the present state of the device (--max-age).", one.node, label, run.file);
       }
     }

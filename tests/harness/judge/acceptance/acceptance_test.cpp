@@ -568,8 +568,10 @@ TEST(Acceptance, AShippedProfileRefusesANodeWithASlowRankOrLinkOrWithoutPeerAcce
 
 TEST(Acceptance, AResultFromTheFutureIsNotYoung) {
   Evidence ahead = run("GPU-1", {product(0.9)});
-  ahead.age_seconds = -1e6;
-  EXPECT_EQ(check_of(judge(profile_of(kProduct), {ahead}, {{}, 7200}), "age").verdict, Verdict::fail);
+  ahead.age_seconds = -7260;
+  const Judgement judgement = judge(profile_of(kProduct), {ahead}, {{}, 7200});
+  EXPECT_EQ(check_of(judgement, "age").verdict, Verdict::fail);
+  EXPECT_EQ(check_of(judgement, "age").found, "2 h 01 min in the future: the clock of this host or of the result's is wrong");
 }
 
 TEST(Acceptance, ResultsFindingsVersionsAndGpusAreCounted) {
