@@ -225,6 +225,30 @@ void check_measurement(const Record& record, const fs::path& path) {
   }
 }
 
+/// What is of a rank that the team lacks would be nobody's.
+void check_ranks(const Run& run, const fs::path& path) {
+  const std::vector<RankInfo>& team = run.header.ranks;
+  for (std::size_t i = 0; i < team.size(); ++i) {
+    if (team[i].rank == static_cast<int>(i)) continue;
+    throw ReadError(fmt::format("{} is damaged: rank {} of its team is called {}", path.string(), i, team[i].rank));
+  }
+  for (const Record& record : run.records) {
+    for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
+      if (count == 0 || count == team.size()) continue;
+      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, but the team has {}", path.string(), record.name(),
+                                  count, team.size()));
+    }
+  }
+  const auto check = [&](int rank, std::string_view what) {
+    if (rank >= 0 && rank < std::max(1, static_cast<int>(team.size()))) return;
+    throw ReadError(fmt::format("{} is damaged: {} is of rank {}, which it lacks", path.string(), what, rank));
+  };
+  for (const Finding& finding : run.header.findings) {
+    for (const int rank : finding.ranks) check(rank, type_of(finding.kind).id);
+  }
+  for (const CounterChange& change : run.footer ? run.footer->counters : run.seen.counters) check(change.rank, change.id);
+}
+
 /// What helps where a file is not whole.
 std::string way_back(const fs::path& path) {
   const fs::path journal = fs::path(path).replace_extension(".jsonl");
@@ -259,14 +283,7 @@ ResultFile read(const fs::path& path) {
     json.at(key).for_each([&](const JsonText::View& entry) { entries.push_back(entry); });
   }
   file.run = run_of(json, entries);
-  const std::size_t ranks = file.run.header.ranks.size();
-  for (const Record& record : file.run.records) {
-    for (const std::size_t count : {record.rank_status.size(), record.measurement ? record.measurement->ranks.size() : 0}) {
-      if (count == 0 || count == ranks) continue;
-      throw ReadError(fmt::format("{} is damaged: {} has values of {} ranks, but the team has {}", path.string(), record.name(),
-                                  count, ranks));
-    }
-  }
+  check_ranks(file.run, path);
 
   fs::path journal = path;
   journal.replace_extension(".jsonl");

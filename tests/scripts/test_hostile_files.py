@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import ROOT, need
-from make_delivery import clean
+from make_delivery import clean, in_one_file
 from shipped_profiles import ROOFMARK, assert_one_line, roofmark
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
@@ -234,6 +234,21 @@ def test_a_case_that_contradicts_itself_is_refused(h200, save, own_profile):
         result = clean(json.loads(json.dumps(h200)))
         change(result["benchmarks"][0]["roofmark"])
         done = roofmark("accept", save(result), "--profile", own_profile(0.5))
+        assert_one_line(done)
+        assert said in done.stderr
+
+
+@needs_roofmark
+def test_what_is_of_a_rank_that_the_team_lacks_is_refused(h200, save):
+    changes = [("xid is of rank 2, which it lacks", lambda result: result["counters"].append({"id": "xid", "rank": 2, "before": 0, "after": 1})),
+               ("memory_in_use is of rank 9, which it lacks",
+                lambda result: result["findings"].append({"kind": "memory_in_use", "severity": "warning", "text": "t", "advice": "a", "ranks": [9]})),
+               ("rank 1 of its team is called 5", lambda result: result["team"][1].update(rank=5))]
+    for said, change in changes:
+        result = in_one_file(json.loads(json.dumps(h200)), nodes=1, gpus=2)
+        assert roofmark("show", save(result)).returncode == 0
+        change(result)
+        done = roofmark("show", save(result))
         assert_one_line(done)
         assert said in done.stderr
 

@@ -225,7 +225,7 @@ TEST_F(ResultFolder, WhatNoCounterOfAGpuShowsIsUnseen) {
   EXPECT_THAT(unseen({}), testing::IsSupersetOf({FindingKind::uncorrected_errors, FindingKind::xid, FindingKind::link_lost,
                                                  FindingKind::link_errors, FindingKind::foreign_process}));
   EXPECT_THAT(unseen({{"xid", 0, 3, 3}}), testing::Not(testing::Contains(FindingKind::xid)));
-  EXPECT_THAT(unseen({{"xid", 1, 3, 3}}), testing::Contains(FindingKind::xid)) << "of another rank";
+  EXPECT_THROW(unseen({{"xid", 1, 3, 3}}), ReadError) << "of another rank";
   EXPECT_THAT(unseen({{"xid", 0, 3, {}}}), testing::Contains(FindingKind::xid)) << "lost sight of";
   EXPECT_THAT(unseen({{"xid", 0, 3, 1}}), testing::Contains(FindingKind::xid)) << "reset";
   // A PCIe card has no NVLink.
