@@ -74,8 +74,8 @@ void expect_gpus(int expected, const CudaDevices& cuda, int on_pci, const char* 
   if (usable == 0) {
     text += ": " + cuda.reason;
   } else if (usable < static_cast<std::size_t>(expected)) {
-    text += "; the kernel log tells of a GPU that the driver lost (dmesg, \"NVRM\")";
-    if (visible) text += ", and CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU";
+    text += "; the driver may have lost one: look for NVRM in dmesg";
+    if (visible) text += "; CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU";
   }
   throw DeviceError(text, false);
 }

@@ -59,13 +59,12 @@ TEST(ExpectGpus, AnotherNumberIsRefusedWithWhatIsKnownOfTheOthers) {
     return "";
   };
   EXPECT_EQ(refused(2, kTwo, 8, "0,2"), "");
-  EXPECT_EQ(
-      refused(8, kTwo, 8, nullptr),
-      "8 GPUs expected, 2 can be used (PCI lists 8); the kernel log tells of a GPU that the driver lost (dmesg, \"NVRM\")");
+  EXPECT_EQ(refused(8, kTwo, 8, nullptr),
+            "8 GPUs expected, 2 can be used (PCI lists 8); the driver may have lost one: look for NVRM in dmesg");
   EXPECT_EQ(
       refused(3, kTwo, 8, "0,2,7"),
-      "3 GPUs expected, 2 can be used (PCI lists 8, CUDA_VISIBLE_DEVICES is 0,2,7); the kernel log tells of a GPU that the "
-      "driver lost (dmesg, \"NVRM\"), and CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU");
+      "3 GPUs expected, 2 can be used (PCI lists 8, CUDA_VISIBLE_DEVICES is 0,2,7); the driver may have lost one: look for "
+      "NVRM in dmesg; CUDA ends at the first number of CUDA_VISIBLE_DEVICES that has no GPU");
   EXPECT_EQ(refused(1, kTwo, 2, nullptr), "1 GPU expected, 2 can be used (PCI lists 2)");
   EXPECT_EQ(refused(4, kNone, 0, nullptr), "4 GPUs expected, 0 can be used (PCI lists 0): no driver; install one");
 }
