@@ -333,10 +333,15 @@ class Judge {
     }
     std::map<std::string, std::set<std::string>> places_of;
     for (const auto& [label, places] : places_) {
+      std::set<std::string> slots, ids;
       for (const Place& place : places) {
         const DeliveredDevice& one = place.evidence->devices[place.index];
-        // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
-        if (!one.uuid.empty()) places_of[plain(one.uuid)].insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
+        if (one.uuid.empty()) continue;
+        (one.slot.empty() ? ids : slots).insert((one.slot.empty() ? one.id : one.slot) + " of " + one.node);
+      }
+      // CUDA's numbers depend on CUDA_VISIBLE_DEVICES, the slot does not.
+      if (const auto& known = slots.empty() ? ids : slots; !known.empty()) {
+        places_of[plain(device(label).uuid)].insert(known.begin(), known.end());
       }
     }
     for (const auto& [uuid, where] : places_of) {

@@ -306,6 +306,8 @@ TEST(Acceptance, AGpuHasOnePlaceWhateverItsNumberForCuda) {
   EXPECT_TRUE(judgement.accepted()) << "it is one device, and each run has what the other lacks";
   ASSERT_EQ(judgement.devices.size(), 1);
   EXPECT_EQ(judgement.devices[0].name, "GPU-1 (cuda:0 of node1)");
+  both[1].devices[0].slot.clear();
+  EXPECT_TRUE(judge(profile, both, {1, {}}).accepted()) << "one run does not tell it";
   both[1].devices[0].slot = "0000:43:00.0";
   EXPECT_EQ(check_of(judge(profile_of(kProduct), both, {}), "unique_gpus").verdict, Verdict::fail);
 }
