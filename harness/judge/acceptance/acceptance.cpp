@@ -528,7 +528,7 @@ class Judge {
   void judge_subject(const Rule& rule, NameSearch& cases, const std::string& node, const std::string& label,
                      const std::vector<Place>& places) {
     if (rule.quantity == Quantity::gpus) return count_gpus(rule, node);
-    bool any = false, nothing_to_compare = false, unknown = false;
+    bool any = false, nothing_to_compare = false, unknown = false, lowest_roofs = false;
     const Quantity quantity = rule.quantity;
     // A limit per node or delivery is on what happened in all its runs together.
     const bool adds_up = rule.per != Subject::gpu && (quantity == Quantity::counter || quantity == Quantity::results ||
@@ -541,6 +541,10 @@ class Judge {
       if (rule.alone && run.together) continue;
       if (!rule.suite.empty() && rule.suite != run.suite) continue;
       const auto index = rule.per == Subject::gpu ? std::optional(place.index) : std::nullopt;
+      if (index && is_share_of_roof(quantity) && has_several_models(run)) {
+        lowest_roofs = true;
+        continue;
+      }
       if (rule.known && has_unknown(run, index)) {
         unknown = true;
         continue;
@@ -576,6 +580,7 @@ class Judge {
     check.explanation = no_run                                       ? fmt::format("no result of the suite {}", rule.suite)
                         : none_alone                                 ? "no run measured it while the other GPUs did not"
                         : unknown                                    ? kUnknown
+                        : lowest_roofs                               ? kLowestRoofs
                         : type_of(rule.quantity).basis == Basis::run ? "no run could check for it"
                         : nothing_to_compare ? "no case has a fingerprint, or its launches differ: no bits to compare"
                                              : fmt::format("no result matches '{}'", rule.cases);
@@ -620,6 +625,14 @@ class Judge {
 
   static constexpr const char* kUnknown =
       "the GPU is not in the table of known GPUs: it may have less than its compute capability, from which its ceilings are";
+
+  static constexpr const char* kLowestRoofs =
+      "it was measured only beside devices of another model, in a file that has the lowest roofs of all: measure it alone too";
+
+  static bool has_several_models(const Evidence& run) {
+    return std::any_of(run.devices.begin(), run.devices.end(),
+                       [&](const DeliveredDevice& one) { return one.name != run.devices.front().name; });
+  }
 
   /// Whether the table of known GPUs of the run lacks a device of it, or any where none is given.
   static bool has_unknown(const Evidence& run, std::optional<std::size_t> device) {

@@ -115,6 +115,8 @@ static_assert(is_in_order(kQuantities, &QuantityType::quantity));
 
 constexpr const QuantityType& type_of(Quantity quantity) { return kQuantities[static_cast<int>(quantity)]; }
 
+constexpr bool is_share_of_roof(Quantity quantity) { return quantity <= Quantity::of_empirical; }
+
 /// What a device's telemetry tells of a case.
 constexpr bool is_by_telemetry(Quantity quantity) { return quantity >= Quantity::share_of_time && quantity <= Quantity::clock; }
 

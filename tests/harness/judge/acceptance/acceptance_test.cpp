@@ -950,6 +950,22 @@ TEST(Acceptance, EachRankOfATeamIsJudgedByItsOwnTime) {
       << "no rank has one: an older file";
 }
 
+TEST(Acceptance, OfAFileOfSeveralModelsNoShareOfARoofIsJudged) {
+  Record record = product(0.5);
+  record.measurement->ranks = {times_of_rank(2), times_of_rank(1)};  // the faster one by the roof of the slower one
+  Evidence together = run("GPU-1", {record});
+  together.together = true;
+  together.devices = {{"GPU-1", "node1", "cuda:0", "NVIDIA H200"}, {"GPU-2", "node1", "cuda:1", "NVIDIA H300"}};
+  Judgement judgement = judge(profile_of(kProduct), {together}, {});
+  for (const char* gpu : {"GPU-1", "GPU-2"}) {
+    EXPECT_EQ(check_of(judgement, "product", gpu).verdict, Verdict::not_measured);
+    EXPECT_THAT(check_of(judgement, "product", gpu).explanation, testing::HasSubstr("beside devices of another model"));
+  }
+  judgement = judge(profile_of(kProduct), {together, run("GPU-1", {product(0.9)}), run("GPU-2", {product(0.7)})}, {});
+  EXPECT_EQ(check_of(judgement, "product", "GPU-1").verdict, Verdict::pass) << "as it was alone";
+  EXPECT_EQ(check_of(judgement, "product", "GPU-2").verdict, Verdict::fail);
+}
+
 TEST(Acceptance, AShareOfAMeasuredRoofHasTheRoofsUncertaintyOnEachRankToo) {
   Record together = product(0.9);
   together.measurement->ranks = {times_of_rank(1 / 0.9), times_of_rank(1 / 0.9)};
