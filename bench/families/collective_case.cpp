@@ -114,7 +114,10 @@ std::size_t chunk_of(const Point& point) {
 }
 
 std::size_t root_chunk_of(const Point& point) {
-  return point.imbalance == 1 ? 0 : static_cast<std::size_t>(point.imbalance) * even_chunk(point);
+  if (point.imbalance == 1) return 0;
+  // What rounding leaves of the others' parts: the size is that of an even one.
+  const auto ranks = static_cast<std::size_t>(ranks_of(point));
+  return ranks * even_chunk(point) - (ranks - 1) * chunk_of(point);
 }
 
 std::size_t elements_in(const Point& point, int ranks, bool is_root) {

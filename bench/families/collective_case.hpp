@@ -26,7 +26,7 @@ struct Point {
   /// Chunks among several consist of whole packs where they have one, as those of nccl-tests do.
   bool whole_packs = true;
   int root = 0;       ///< of each communicator, where the operation has one, or an imbalance
-  int imbalance = 1;  ///< of all_to_all: what the root receives over the average of all ranks
+  int imbalance = 1;  ///< of all_to_all: what the root receives, at least, over the average of all ranks
 };
 
 /// NCCL moves data in packs of this size, or else in single elements: where any pointer of a call is unaligned.
