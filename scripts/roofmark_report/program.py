@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BAD_INPUT = 2  # usage too
 NOT_WRITTEN = 3  # or packages are missing
-LARGEST_RESULT = 1 << 30  # bytes
+LARGEST_RESULT = 4095 << 20  # bytes (kMostResultBytes of harness/result/journal.hpp)
 # What `roofmark` replaces on a terminal (harness/model/printable.cpp), but for line breaks and tabs.
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 

@@ -56,12 +56,12 @@ def test_the_scripts_read_regular_files_of_a_sane_size_alone(small, save, tmp_pa
     large.touch()
     os.truncate(large, 1 << 42)
     os.mkfifo(pipe)
-    for bad, why in ((large, "larger than 1024 MiB"), (pipe, "not a regular file")):
+    for bad, why in ((large, "larger than 4095 MiB"), (pipe, "not a regular file")):
         for words in (("report", bad), ("acceptance", bad, "--profile", "common"), ("compare", bad, path)):
             done = script(*words)
             assert (done.returncode, done.stderr) == (2, f"{words[0]}: {bad}: {why}\n")
     done = script("fleet", tmp_path, "--out", out)
-    assert done.returncode == 1 and "not read: large.json: larger than 1024 MiB" in done.stdout and "1 run of 1 device" in done.stdout
+    assert done.returncode == 1 and "not read: large.json: larger than 4095 MiB" in done.stdout and "1 run of 1 device" in done.stdout
 
 
 def test_a_file_that_exceeds_the_memory_costs_no_other(small, save, tmp_path):
