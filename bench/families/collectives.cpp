@@ -177,12 +177,10 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
 /// 1 where the all-to-all is even.
 int imbalance_of(const Point& point, const CaseRequest& asked) {
   if (point.op != Collective::all_to_all) throw std::invalid_argument("only all_to_all has an imbalance");
-  const auto imbalance = static_cast<int>(asked.number("imbalance"));
-  if (imbalance == 1) return imbalance;
-  if (fewest_ranks(point) != ranks_of(point)) throw std::invalid_argument("an imbalance needs groups of equal size");
-  if (imbalance >= ranks_of(point)) {
-    throw std::invalid_argument(fmt::format("imbalance:{} leaves nothing for the others: of {} ranks, it is at most {}",
-                                            imbalance, ranks_of(point), ranks_of(point) - 1));
+  // The other ranks get something too.
+  const auto imbalance = static_cast<int>(asked.number("imbalance", 1, std::max(1, ranks_of(point) - 1)));
+  if (imbalance > 1 && fewest_ranks(point) != ranks_of(point)) {
+    throw std::invalid_argument("an imbalance needs groups of equal size");
   }
   return imbalance;
 }

@@ -25,7 +25,7 @@ class WriteError : public std::runtime_error {
 
 inline constexpr int kSchemaVersion = 2;
 /// The largest result file and journal that are read. A journal, which has all readings of telemetry (230 MB per GPU and day),
-/// is read line by line. simdjson reads less than 4 GiB; a result of 2048 ranks has 0.7 GB.
+/// is read line by line. simdjson reads less than 4 GiB.
 inline constexpr std::uintmax_t kMostResultBytes = std::uintmax_t{4095} << 20, kMostJournalBytes = std::uintmax_t{1} << 36;
 
 /// Throws ReadError for the header, or the whole, of a file of another schema version.
