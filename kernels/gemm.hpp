@@ -96,7 +96,8 @@ constexpr DataType gemm_output_type(DataType type) {
 
 /// D [m, n] = epilogue(alpha A [m, k] x B [k, n] + beta D); D is column-major, and no matrix is padded. `type` is that of A and
 /// B. Where they are block-scaled the layout is tn, and A and B are as block_scaled.hpp has them. A batch is that many
-/// independent products of one shape by one call; their A lie one after the other, as do their B, D and biases. No batch of
+/// independent products; their A lie one after the other, as do their B, D and biases. They have one shape, unless there is an
+/// imbalance, as of the tokens of the experts of a layer: then `n` is the mean of their numbers of columns. No batch of
 /// block-scaled operands.
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
@@ -109,7 +110,22 @@ struct GemmProblem {
   /// Beta is 1, else 0: a gradient of weights that is summed over micro-batches. D is fp32 or fp64, without an epilogue.
   bool accumulates = false;
   GemmScaling scaling = gemm_scaling(type);
+  /// The columns of the first product over the mean of all products, at most `batch`; the others have the rest, shared evenly.
+  /// From 2 on the layout is tn, so that all columns of B and D are adjacent.
+  std::int64_t imbalance = 1;
 
+  /// The number of columns of B and D of a product of the batch, and of all products before it.
+  constexpr std::int64_t columns(std::int64_t product) const {
+    if (imbalance == 1) return n;
+    if (product == 0) return imbalance * n;
+    const std::int64_t rest = (batch - imbalance) * n;
+    return rest / (batch - 1) + (product - 1 < rest % (batch - 1) ? 1 : 0);
+  }
+  constexpr std::int64_t first_column(std::int64_t product) const {
+    if (imbalance == 1 || product == 0) return product * n;
+    const std::int64_t rest = (batch - imbalance) * n, others = product - 1, extra = rest % (batch - 1);
+    return imbalance * n + others * (rest / (batch - 1)) + (others < extra ? others : extra);
+  }
   /// How A and B are stored.
   constexpr DataType type_of_a() const {
     if (type != DataType::fp8) return type;
@@ -117,7 +133,7 @@ struct GemmProblem {
   }
   constexpr DataType type_of_b() const { return has_fp32_scales() ? DataType::fp8_vec128 : type; }
   constexpr bool has_fp32_scales() const { return roofmark::has_fp32_scales(type_of_a()); }
-  /// Elements of one matrix.
+  /// Elements of one matrix; of B and D, the mean.
   constexpr std::int64_t a_count() const { return m * k; }
   constexpr std::int64_t b_count() const { return k * n; }
   constexpr std::int64_t d_count() const { return m * n; }
