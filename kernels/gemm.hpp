@@ -145,19 +145,21 @@ struct GemmProblem {
   }
 };
 
-/// What a product reads. The bias, m elements, is null where the epilogue has none.
+/// What a product reads. The bias, m elements, is null where the epilogue has none. Kernels that learn the numbers of columns
+/// of an uneven batch on the device read `first_columns`, batch + 1 numbers: first_column() of each product, and all columns.
 struct GemmOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const void* bias = nullptr;
+  const std::int32_t* first_columns = nullptr;
 };
 
-/// A library's algorithms for one problem. Owns its handle and descriptors, but no device memory.
+/// The algorithms for one problem, of a library or our own. Owns a library's handle and descriptors, but no device memory.
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
-  /// The algorithms that the library proposes, its favourite first; never empty. The text is what the library tells of an
-  /// algorithm: number, tile, stages, split-K, reduction, swizzle and so on.
+  /// The algorithms that are proposed, the favourite first; never empty. The text says what is known of an algorithm: number,
+  /// tile, stages, split-K, reduction, swizzle and so on.
   virtual const std::vector<std::string>& algorithms() const = 0;
   /// Roundings of a partial sum to D's type on the way to one element: 1, or more if the algorithm splits k and adds the parts
   /// in that type.
@@ -171,7 +173,7 @@ class GemmPlan {
 };
 
 struct GemmKernels {
-  /// "cublaslt", "blas".
+  /// "cublaslt", "blas", "tiled_wgmma".
   std::string_view library;
   /// Scratch memory, enough for every algorithm.
   std::size_t workspace_bytes;
@@ -180,11 +182,16 @@ struct GemmKernels {
   /// A plan with at most `most` algorithms; a library may want to know where some operands lie, and does not read them. Throws
   /// Unsupported, with the library's reason, for a problem without a kernel.
   std::unique_ptr<GemmPlan> (*plan)(const GemmProblem& problem, int most, const GemmOperands& operands);
+  /// Of own kernels: why a device of this compute capability has none for the problem; empty if it has. Null of a library.
+  std::string (*unsupported)(const GemmProblem& problem, int compute_capability) = nullptr;
 };
 
 namespace cuda {
+/// cuBLASLt.
 ROOFMARK_KERNELS GemmKernels gemm;
-}
+/// Tiles loaded by TMA and multiplied by wgmma: compute capability 9.0.
+ROOFMARK_KERNELS GemmKernels gemm_tiled_wgmma;
+}  // namespace cuda
 namespace cpu {
 ROOFMARK_KERNELS GemmKernels gemm;
 }

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-#include <cudaTypedefs.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,12 +7,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/attention_tiled_wgmma_kernel.cuh"
-
-// At global scope for argument-dependent lookup. The driver's own text would need a link to the driver.
-static roofmark::StatusText describe_status(CUresult status) {
-  if (status == CUDA_SUCCESS) return {};
-  return {false, false, "CUDA driver error " + std::to_string(static_cast<int>(status))};
-}
+#include "kernels/cuda/tensor_map.hpp"
 
 namespace roofmark::cuda {
 
@@ -22,35 +15,18 @@ namespace {
 
 using namespace tiled_wgmma;
 
-using EncodeTiled = PFN_cuTensorMapEncodeTiled_v12000;
-
-/// The driver's function, found by the runtime: nothing links to the driver.
-EncodeTiled encode_tiled() {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result));
-#else
-  check(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result));
-#endif
-  if (result != cudaDriverEntryPointSuccess || !found)
-    throw Unsupported("tiled_wgmma: the driver has no cuTensorMapEncodeTiled");
-  return reinterpret_cast<EncodeTiled>(found);
-}
-
 /// A tensor map of a dense [batch, length, heads, dim] array, whose box is `rows` rows of one slab of one head.
 CUtensorMap make_map(EncodeTiled encode, DataType type, const void* data, std::int64_t batch, std::int64_t length,
                      std::int64_t heads, int dim, int rows) {
-  const CUtensorMapDataType stored =
-      type == DataType::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   const cuuint64_t sizes[] = {size(dim), size(heads), size(length), size(batch)};
   const cuuint64_t strides[] = {size(2 * dim), size(2 * dim * heads), size(2 * dim * heads * length)};
   const cuuint32_t box[] = {kSlabColumns, 1, static_cast<cuuint32_t>(rows), 1};
   const cuuint32_t steps[] = {1, 1, 1, 1};
   CUtensorMap map;
-  check(encode(&map, stored, 4, const_cast<void*>(data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  check(encode(&map, tensor_map_type(type), 4, const_cast<void*>(data), sizes, strides, box, steps,
+               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
 }
 
@@ -60,7 +36,7 @@ constexpr std::int64_t kTurnBytes = 32 << 20;
 template <class Tiling>
 class TiledWgmmaPlan final : public AttentionPlan {
  public:
-  TiledWgmmaPlan(const AttentionProblem& problem, int processors) : problem_(problem), encode_(encode_tiled()) {
+  TiledWgmmaPlan(const AttentionProblem& problem, int processors) : problem_(problem), encode_(encode_tiled("tiled_wgmma")) {
     const auto kernel = attention_tiled_wgmma_kernel<Tiling>;
     cudaFuncAttributes attributes;
     check(cudaFuncGetAttributes(&attributes, kernel));

@@ -163,12 +163,6 @@ __device__ void round_scores(std::uint32_t (&p)[kScores / 2], const float (&s)[k
   for (int i = 0; i < kScores / 2; ++i) p[i] = cvt_rn_x2<kType>(s[2 * i], s[2 * i + 1]);
 }
 
-template <int kCount>
-__device__ void opaque_all(float (&r)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) opaque(r[i]);
-}
-
 template <class Tiling>
 __device__ void issue_qk(float (&s)[Tiling::kKeys / 2], std::uint64_t q, std::uint64_t k) {
 #pragma unroll

@@ -6,19 +6,13 @@
 
 #include "kernels/base/data_type.hpp"
 #include "kernels/cuda/ptx/wgmma.cuh"
+#include "kernels/cuda/tiled_wgmma.cuh"
 
 // How attention_tiled_wgmma divides its work into tiles, and their place in shared memory.
 namespace roofmark::cuda::tiled_wgmma {
 
-inline constexpr int kWarp = 32;
-inline constexpr int kGroupThreads = 128;
-inline constexpr int kGroupWarps = kGroupThreads / kWarp;
-inline constexpr int kGroupRows = 64;  // m of one wgmma
-inline constexpr int kStep = 16;       // k of one wgmma
-// One row of the 128-byte swizzle. Wider rows of Q, K and V are stored as slabs, one after the other.
-inline constexpr int kSlabBytes = 128;
+inline constexpr int kStep = 16;  // k of one wgmma
 inline constexpr int kSlabColumns = kSlabBytes / 2;
-inline constexpr int kBarrierBytes = 8;
 
 /// Tile sizes. A block has kGroups consumer warpgroups of 64 queries each and one producer, which loads K and V in kStages
 /// stages of kKeys keys.
@@ -40,7 +34,8 @@ struct Tiling {
   static constexpr int kBarrierOffset = kValueOffset + kStages * kStageBytes;
   static constexpr int kBarriers = 2 * kGroups + 4 * kStages;
   static constexpr int kSharedBytes = kBarrierOffset + kBarriers * kBarrierBytes + kSwizzleAtomBytes;
-  static_assert(kSharedBytes <= 232448 && kQuerySlabBytes % kSwizzleAtomBytes == 0 && kKeySlabBytes % kSwizzleAtomBytes == 0);
+  static_assert(kSharedBytes <= kMostSharedBytes && kQuerySlabBytes % kSwizzleAtomBytes == 0 &&
+                kKeySlabBytes % kSwizzleAtomBytes == 0);
 };
 
 /// The problem of a launch and the order of its tiles.
@@ -89,19 +84,6 @@ struct TileScheduler {
   __device__ int tile() const {
     const int column = static_cast<int>(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
     return round * static_cast<int>(gridDim.x) + column;
-  }
-};
-
-/// The next stage of a ring of buffers, and the parity of its barrier's phase.
-template <int kStages>
-struct PipelineState {
-  int stage = 0;
-  std::uint32_t parity = 0;
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
   }
 };
 

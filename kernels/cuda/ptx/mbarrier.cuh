@@ -16,6 +16,12 @@ __device__ inline void mbarrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/// Arrives at the barrier of a block of the cluster, at an address of mapa(). What this thread accessed before is ordered
+/// before what a thread does that waits with Scope::cluster.
+__device__ inline void mbarrier_arrive_cluster(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /// Arrives, and adds `bytes` to what the current phase expects.
 __device__ inline void mbarrier_arrive_expect_tx(std::uint32_t barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");

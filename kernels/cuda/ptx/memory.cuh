@@ -104,6 +104,23 @@ __device__ inline std::uint32_t ld_volatile_shared_u32(std::uint32_t address) {
   return word;
 }
 
+/// Stores 4 or 8 bytes to shared memory.
+__device__ inline void st_shared_u32(std::uint32_t address, std::uint32_t word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+__device__ inline void st_shared_v2(std::uint32_t address, std::uint32_t first, std::uint32_t second) {
+  asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(first), "r"(second) : "memory");
+}
+/// Loads 16 bytes of shared memory that other threads may have written before.
+__device__ inline uint4 ld_shared_v4(std::uint32_t address) {
+  uint4 words;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "r"(address)
+               : "memory");
+  return words;
+}
+
 /// Loads 4 bytes of shared memory, at every call.
 __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   std::uint32_t word;

@@ -28,6 +28,25 @@ __device__ inline void tma_load_4d(std::uint32_t to, const CUtensorMap* map, std
       : "memory");
 }
 
+/// The same of two dimensions.
+__device__ inline void tma_load_2d(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int c0, int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(c0), "r"(c1)
+      : "memory");
+}
+
+/// The same to each block of the cluster whose rank is a bit of `blocks`: to the address, and counted on the mbarrier, that
+/// correspond there to those given.
+__device__ inline void tma_load_2d_multicast(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int c0, int c1,
+                                             std::uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(c0), "r"(c1), "h"(blocks)
+      : "memory");
+}
+
 __device__ inline void prefetch_tensormap(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
