@@ -126,6 +126,22 @@ struct GemmProblem {
     const std::int64_t rest = (batch - imbalance) * n, others = product - 1, extra = rest % (batch - 1);
     return imbalance * n + others * (rest / (batch - 1)) + (others < extra ? others : extra);
   }
+  /// The products that have columns: the first ones. Only their A exist.
+  constexpr std::int64_t products() const {
+    if (imbalance == 1) return batch;
+    const std::int64_t rest = (batch - imbalance) * n;
+    return 1 + (rest < batch - 1 ? rest : batch - 1);
+  }
+  /// A product of the batch by itself, and the first elements of its A, B and D.
+  constexpr GemmProblem product(std::int64_t index) const {
+    GemmProblem alone = *this;
+    alone.n = columns(index);
+    alone.batch = alone.imbalance = 1;
+    return alone;
+  }
+  constexpr std::int64_t first_of_a(std::int64_t product) const { return product * a_count(); }
+  constexpr std::int64_t first_of_b(std::int64_t product) const { return first_column(product) * k; }
+  constexpr std::int64_t first_of_d(std::int64_t product) const { return first_column(product) * m; }
   /// How A and B are stored.
   constexpr DataType type_of_a() const {
     if (type != DataType::fp8) return type;

@@ -39,7 +39,7 @@ class BlasPlan final : public GemmPlan {
     if (problem.output != problem.type || problem.epilogue != GemmEpilogue::none) {
       throw Unsupported("the BLAS has no epilogue, and no D of another type than A and B");
     }
-    for (std::int64_t size : {problem.m, problem.n, problem.k}) {
+    for (std::int64_t size : {problem.m, problem.columns(0), problem.k}) {
       if (size > std::numeric_limits<int>::max()) throw Unsupported("the BLAS supports sizes below 2^31");
     }
   }
@@ -53,14 +53,16 @@ class BlasPlan final : public GemmPlan {
 
   void launch(int /*algorithm*/, const GemmOperands& operands, void* d, void* /*workspace*/, Stream) const override {
     const void *const a = operands.a, *const b = operands.b;
-    const auto m = static_cast<int>(problem_.m), n = static_cast<int>(problem_.n), k = static_cast<int>(problem_.k);
+    const auto m = static_cast<int>(problem_.m), k = static_cast<int>(problem_.k);
     const CBLAS_TRANSPOSE of_a = transposes_a(problem_.layout) ? CblasTrans : CblasNoTrans;
     const CBLAS_TRANSPOSE of_b = transposes_b(problem_.layout) ? CblasTrans : CblasNoTrans;
-    const int lda = of_a == CblasTrans ? k : m, ldb = of_b == CblasTrans ? n : k;
+    const int lda = of_a == CblasTrans ? k : m;
     const double beta = problem_.accumulates ? 1 : 0;
     const OpenMpThreads threads;
-    for (std::int64_t i = 0; i < problem_.batch; ++i) {
-      const std::int64_t at_a = i * problem_.a_count(), at_b = i * problem_.b_count(), at_d = i * problem_.d_count();
+    for (std::int64_t i = 0; i < problem_.products(); ++i) {
+      const auto n = static_cast<int>(problem_.columns(i));
+      const int ldb = of_b == CblasTrans ? n : k;
+      const std::int64_t at_a = problem_.first_of_a(i), at_b = problem_.first_of_b(i), at_d = problem_.first_of_d(i);
       if (problem_.type == DataType::fp64) {
         cblas_dgemm(CblasColMajor, of_a, of_b, m, n, k, problem_.alpha, static_cast<const double*>(a) + at_a, lda,
                     static_cast<const double*>(b) + at_b, ldb, beta, static_cast<double*>(d) + at_d, m);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm.hpp"
 
-#include <array>
+#include <algorithm>
+#include <numeric>
 
 #include "kernels/cuda/cublaslt.hpp"
 
@@ -114,7 +115,8 @@ int roundings(const cublasLtMatmulAlgo_t& algorithm) {
 
 class CublasLtPlan final : public GemmPlan {
  public:
-  CublasLtPlan(const GemmProblem& problem, int most, const GemmOperands& operands)
+  /// `alignment`: of every pointer, in bytes.
+  CublasLtPlan(const GemmProblem& problem, int most, const GemmOperands& operands, std::uint32_t alignment = 256)
       : problem_(problem),
         handle_(cublaslt::make_handle()),
         operation_(make_operation(problem)),
@@ -124,7 +126,7 @@ class CublasLtPlan final : public GemmPlan {
         d_(make_matrix(problem.output, problem.m, problem.n, false, problem.batch)) {
     set_operands(operands);
     for (const cublasLtMatmulHeuristicResult_t& result :
-         cublaslt::find_algorithms(handle_, operation_, a_, b_, c_, d_, {kWorkspaceBytes}, most)) {
+         cublaslt::find_algorithms(handle_, operation_, a_, b_, c_, d_, {kWorkspaceBytes, alignment}, most)) {
       chosen_.push_back(result.algo);
       algorithms_.push_back(describe(result));
       output_roundings_.push_back(roundings(result.algo));
@@ -183,6 +185,59 @@ class CublasLtPlan final : public GemmPlan {
   std::vector<int> output_roundings_;
 };
 
+/// Products of one batch with different numbers of columns, one call after another, each by the library's first algorithm.
+class UnevenPlan final : public GemmPlan {
+ public:
+  UnevenPlan(const GemmProblem& problem, const GemmOperands& operands) : problem_(problem) {
+    std::string text;
+    for (std::int64_t first = 0, behind = 0; first < problem.products(); first = behind) {
+      std::size_t alignment = 256;  // that the pointers of all products of the run have
+      for (; behind < problem.products() && problem.columns(behind) == problem.columns(first); ++behind) {
+        for (const std::size_t at : {at_a(behind), at_b(behind), at_d(behind)}) alignment = std::gcd(alignment, at);
+      }
+      runs_.push_back(
+          {first, behind,
+           std::make_unique<CublasLtPlan>(problem.product(first), 1, operands, static_cast<std::uint32_t>(alignment))});
+      text += (first == 0 ? "one product per call: n " : "; n ") + std::to_string(problem.columns(first)) + " by " +
+              runs_.back().plan->algorithms().front();
+    }
+    algorithms_.push_back(std::move(text));
+  }
+
+  const std::vector<std::string>& algorithms() const override { return algorithms_; }
+  int output_roundings(int algorithm) const override {
+    int most = 1;
+    for (const Run& run : runs_) most = std::max(most, run.plan->output_roundings(algorithm));
+    return most;
+  }
+
+  void launch(int algorithm, const GemmOperands& operands, void* d, void* workspace, Stream stream) const override {
+    const auto *const a = static_cast<const std::byte*>(operands.a), *const b = static_cast<const std::byte*>(operands.b);
+    auto* const to = static_cast<std::byte*>(d);
+    for (const Run& run : runs_) {
+      for (std::int64_t i = run.first; i < run.behind; ++i) {
+        run.plan->launch(algorithm, {a + at_a(i), b + at_b(i)}, to + at_d(i), workspace, stream);
+      }
+    }
+  }
+
+ private:
+  /// Products first to behind - 1, which have the same number of columns.
+  struct Run {
+    std::int64_t first, behind;
+    std::unique_ptr<CublasLtPlan> plan;
+  };
+
+  /// Bytes before a product's A, B and D.
+  std::size_t at_a(std::int64_t i) const { return static_cast<std::size_t>(problem_.first_of_a(i)) * size_of(problem_.type); }
+  std::size_t at_b(std::int64_t i) const { return static_cast<std::size_t>(problem_.first_of_b(i)) * size_of(problem_.type); }
+  std::size_t at_d(std::int64_t i) const { return static_cast<std::size_t>(problem_.first_of_d(i)) * size_of(problem_.output); }
+
+  GemmProblem problem_;
+  std::vector<Run> runs_;
+  std::vector<std::string> algorithms_;
+};
+
 std::string version() { return "cuBLASLt " + cublaslt::version_text(cublasLtGetVersion()); }
 
 std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const GemmOperands& operands) {
@@ -190,6 +245,7 @@ std::unique_ptr<GemmPlan> plan(const GemmProblem& problem, int most, const GemmO
   if (problem.has_fp32_scales() && cublasLtGetVersion() < kFirstWithFp32Scales) {
     throw Unsupported(version() + " has no scales of 128 elements of fp8: take 12.9 or newer");
   }
+  if (problem.imbalance > 1) return std::make_unique<UnevenPlan>(problem, operands);
   return std::make_unique<CublasLtPlan>(problem, most, operands);
 }
 
