@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "bench/support/rounding.hpp"
@@ -34,6 +35,7 @@ constexpr double kTelling = 32;
 std::int64_t block_columns(const GemmProblem& p) {
   return p.k > kLongSum ? kLeastBlock : std::clamp((p.n + kBlocks - 1) / kBlocks, kLeastBlock, kGreatestBlock);
 }
+std::int64_t block_count(const GemmProblem& p) { return (p.n + block_columns(p) - 1) / block_columns(p); }
 
 /// `count` indices below `size`, or all: the first, the last and random ones.
 std::vector<std::int64_t> picked(std::int64_t size, std::int64_t count, std::uint64_t seed) {
@@ -139,13 +141,13 @@ ProductCheck::ProductCheck(const GemmProblem& problem, const Fill& a, const Fill
     : problem_(problem), a_(a), b_(b), output_(problem.output), roundings_(product_roundings(problem, output_roundings)) {}
 
 void ProductCheck::reference(const Device& device) {
-  const std::vector<std::int64_t> products = picked(problem_.batch, kSampledProducts, a_.seed + 2);
+  const std::vector<std::int64_t> products = picked(problem_.products(), kSampledProducts, a_.seed + 2);
   const auto count = static_cast<std::int64_t>(products.size());
   for (std::int64_t product : products) reference(device, product, (kSampledElements + count - 1) / count);
 }
 
 void ProductCheck::reference(const Device& device, std::int64_t product, std::int64_t elements) {
-  const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
+  const std::int64_t m = problem_.m, n = problem_.columns(product), k = problem_.k;
   const std::int64_t some = std::min<std::int64_t>(n, 8);
   const auto at = static_cast<std::uint64_t>(product);
   const std::vector<std::int64_t> rows = picked(m, (elements + some - 1) / some, a_.seed + at);
@@ -158,7 +160,7 @@ void ProductCheck::reference(const Device& device, std::int64_t product, std::in
   const auto line_of_b = [&](std::int64_t first, std::int64_t stride) {
     return generated(problem_.type_of_b(), b_, first, stride, k, n);
   };
-  const std::int64_t first_of_a = product * problem_.a_count(), first_of_b = product * problem_.b_count();
+  const std::int64_t first_of_a = problem_.first_of_a(product), first_of_b = problem_.first_of_b(product);
   std::vector<std::vector<double>> right;
   for (std::int64_t column : columns) {
     device.progressed();
@@ -190,7 +192,7 @@ ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, 
     double stored = 0;
     const std::size_t size = size_of(output_);
     const auto index =
-        static_cast<std::size_t>(element.product * problem_.d_count() + element.column * problem_.m + element.row);
+        static_cast<std::size_t>(problem_.first_of_d(element.product) + element.column * problem_.m + element.row);
     device.to_host(&stored, static_cast<const std::byte*>(d) + index * size, size);
     const double error = std::fabs(load_as_double(output_, &stored, 0) - element.value);
     const double rounded = u * std::max(std::fabs(element.value), smallest_normal(output_));
@@ -201,11 +203,12 @@ ProductCheck::Worst ProductCheck::check_elements(Device& device, const void* d, 
   return worst;
 }
 
-/// Device memory for the checksums of a product.
+/// Device memory for the checksums of a product of a batch, or of another of its shape.
 struct ProductCheck::Scratch {
   Scratch(Device& device, const GemmProblem& p)
-      : block(block_columns(p)),
-        blocks((p.n + block - 1) / block),
+      : product(p),
+        block(block_columns(p)),
+        blocks(block_count(p)),
         b_sums(device, p.k * blocks),
         b_squares(device, p.k * blocks),
         expected(device, p.m * blocks),
@@ -226,17 +229,18 @@ struct ProductCheck::Scratch {
     Memory memory;
   };
 
+  GemmProblem product;
   std::int64_t block, blocks;
   Doubles b_sums, b_squares, expected, d_sums, d_squares, a_squares;
 };
 
 void ProductCheck::sum(Device& device, const void* a, const void* b, const void* d, double z, const Scratch& scratch,
                        Sums& sums) const {
-  const MatrixView view_a = view_of_a(problem_, a), view_b = view_of_b(problem_, b);
-  const MatrixView view_d{d, output_, problem_.m, problem_.n, 1, problem_.m};
+  const GemmProblem& p = scratch.product;
+  const MatrixView view_a = view_of_a(p, a), view_b = view_of_b(p, b), view_d{d, output_, p.m, p.n, 1, p.m};
 
   const std::uint64_t signs = random_bits(a_.seed, calls_, 0);
-  device.signed_block_sums(view_a, problem_.k, signs, scratch.d_sums.get(), scratch.a_squares.get());
+  device.signed_block_sums(view_a, p.k, signs, scratch.d_sums.get(), scratch.a_squares.get());
   device.progressed();
   device.signed_block_sums(view_b, scratch.block, signs, scratch.b_sums.get(), scratch.b_squares.get());
   device.progressed();
@@ -256,8 +260,7 @@ void ProductCheck::sum(Device& device, const void* a, const void* b, const void*
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const std::size_t row = i / greatest.size(), block = i % greatest.size();
-    const auto width =
-        static_cast<double>(std::min(scratch.block, problem_.n - static_cast<std::int64_t>(block) * scratch.block));
+    const auto width = static_cast<double>(std::min(scratch.block, p.n - static_cast<std::int64_t>(block) * scratch.block));
     const double norm = problem_.alpha * std::sqrt(greatest[block] * row_norms[row] / width);
     const double rounded = unit_roundoff(output_) * (std::sqrt(squares[i]) + std::sqrt(width) * smallest_normal(output_));
     sums.errors.push_back(std::fabs(got[i] - problem_.alpha * right[i]));
@@ -269,14 +272,15 @@ void ProductCheck::sum(Device& device, const void* a, const void* b, const void*
 
 ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, const void* b, const void* d, double z,
                                              double& certain) {
-  const Scratch scratch(device, problem_);
   const auto matrix = [](const void* first, DataType type, std::int64_t index) {
     return index == 0 ? first : static_cast<const std::byte*>(first) + static_cast<std::size_t>(index) * size_of(type);
   };
   Sums sums;
-  for (std::int64_t i = 0; i < problem_.batch; ++i) {
-    sum(device, matrix(a, problem_.type, i * problem_.a_count()), matrix(b, problem_.type, i * problem_.b_count()),
-        matrix(d, output_, i * problem_.d_count()), z, scratch, sums);
+  std::optional<Scratch> scratch;
+  for (std::int64_t i = 0; i < problem_.products(); ++i) {
+    if (!scratch || scratch->product.n != problem_.columns(i)) scratch.emplace(device, problem_.product(i));
+    sum(device, matrix(a, problem_.type, problem_.first_of_a(i)), matrix(b, problem_.type, problem_.first_of_b(i)),
+        matrix(d, output_, problem_.first_of_d(i)), z, *scratch, sums);
   }
   auto& [errors, norms, allowed, square_sum] = sums;
   std::vector<double> relative;
@@ -305,9 +309,9 @@ ProductCheck::Worst ProductCheck::check_sums(Device& device, const void* a, cons
 
 Verification ProductCheck::verify(Device& device, const void* a, const void* b, const void* d) {
   ++calls_;
-  const std::int64_t block = block_columns(problem_), blocks = (problem_.n + block - 1) / block;
-  const std::int64_t rows = problem_.batch * problem_.m;
-  const double comparisons = static_cast<double>(rows) * static_cast<double>(blocks) + 2 * kSampledElements;
+  std::int64_t blocks = 0;
+  for (std::int64_t i = 0; i < problem_.products(); ++i) blocks += block_count(problem_.product(i));
+  const double comparisons = static_cast<double>(problem_.m) * static_cast<double>(blocks) + 2 * kSampledElements;
   const double z = certain_deviations(comparisons);
   double in_units_of_u = 0, certain = 0;
   const Worst elements = check_elements(device, d, z, in_units_of_u);
@@ -318,7 +322,7 @@ Verification ProductCheck::verify(Device& device, const void* a, const void* b, 
       "share of the allowed error: {} in {} sampled elements (maximum {} {}), {} in {} x {} checksums of up to {} elements, "
       "which detect any element that is off by {} of the root mean square",
       format_figure(elements.of_allowed, 3), elements_.size(), format_figure(in_units_of_u, 3), unit,
-      format_figure(sums.of_allowed, 3), rows, blocks, block, format_figure(certain, 2));
+      format_figure(sums.of_allowed, 3), problem_.m, blocks, block_columns(problem_.product(0)), format_figure(certain, 2));
   Worst worst = elements;
   worst.see(sums.of_allowed, 1);
   return Verification::within(worst.of_allowed, 1, std::move(detail));

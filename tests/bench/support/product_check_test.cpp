@@ -91,21 +91,21 @@ class Product {
   void multiply() { multiply(problem_.layout); }
   /// D of one product of a batch from any A and B of it.
   void multiply(GemmLayout layout, std::int64_t which_a, std::int64_t which_b, std::int64_t which_d) {
-    const std::int64_t m = problem_.m, n = problem_.n, k = problem_.k;
+    const std::int64_t m = problem_.m, n = problem_.columns(which_d), k = problem_.k;
     std::vector<double> terms(static_cast<std::size_t>(k));
     std::vector<float> scales(terms.size());
     for (std::int64_t column = 0; column < n; ++column) {
       for (std::int64_t row = 0; row < m; ++row) {
         for (std::int64_t l = 0; l < k; ++l) {
-          const std::int64_t of_a = which_a * m * k + (transposes_a(layout) ? row * k + l : l * m + row);
-          const std::int64_t of_b = which_b * k * n + (transposes_b(layout) ? l * n + column : column * k + l);
+          const std::int64_t of_a = problem_.first_of_a(which_a) + (transposes_a(layout) ? row * k + l : l * m + row);
+          const std::int64_t of_b = problem_.first_of_b(which_b) + (transposes_b(layout) ? l * n + column : column * k + l);
           const Value left = operand(problem_.type_of_a(), a_.get(), m, of_a),
                       right = operand(problem_.type_of_b(), b_.get(), n, of_b);
           terms[static_cast<std::size_t>(l)] = left.element * right.element;
           scales[static_cast<std::size_t>(l)] = left.scale * right.scale;
         }
         const double sum = problem_.has_fp32_scales() ? sum_in_blocks(terms, scales) : sum_as_hardware(terms, problem_.type);
-        set(row, which_d * n + column, problem_.alpha * sum);
+        set(row, problem_.first_column(which_d) + column, problem_.alpha * sum);
       }
     }
   }
@@ -282,7 +282,7 @@ TEST(ProductCheck, ChecksEveryProductOfABatch) {
       product.multiply();
       const Verification right = product.verify();
       EXPECT_EQ(right.status, Status::passed) << name(type) << " " << name(layout) << ": " << right.detail;
-      EXPECT_THAT(right.detail, testing::HasSubstr("220 x 2 checksums"));
+      EXPECT_THAT(right.detail, testing::HasSubstr("20 x 22 checksums"));
       for (std::int64_t i : {0, 4, 10}) {
         for (const auto& [a, b] : {std::pair{i, (i + 1) % batch}, std::pair{(i + 1) % batch, i}}) {
           product.multiply(layout, a, b, i);
@@ -296,6 +296,70 @@ TEST(ProductCheck, ChecksEveryProductOfABatch) {
       EXPECT_EQ(product.verify().status, Status::failed) << name(type);
     }
   }
+}
+
+GemmProblem uneven(std::int64_t m, std::int64_t n, std::int64_t k, DataType type, std::int64_t batch, std::int64_t imbalance) {
+  GemmProblem problem{m, n, k, type, GemmLayout::tn, batch};
+  problem.imbalance = imbalance;
+  return problem;
+}
+
+TEST(ProductCheck, ChecksEveryProductOfAnImbalance) {
+  const std::int64_t m = 20, k = 48;
+  for (DataType type : kTypes) {
+    Product product(uneven(m, 40, k, type, 5, 2));  // 80, 30, 30, 30 and 30 columns
+    EXPECT_EQ(product.verify().status, Status::failed) << "poisoned " << name(type);
+    product.multiply();
+    const Verification right = product.verify();
+    EXPECT_EQ(right.status, Status::passed) << name(type) << ": " << right.detail;
+    EXPECT_THAT(right.detail, testing::HasSubstr("20 x 7 checksums of up to 32 elements"));
+    for (const auto& [a, b, d] :
+         {std::array<std::int64_t, 3>{1, 0, 0}, {0, 1, 0}, {0, 4, 4}, {4, 0, 4}, {3, 2, 2}, {2, 3, 2}}) {
+      product.multiply(GemmLayout::tn, a, b, d);
+      const Verification mixed = product.verify();
+      EXPECT_EQ(mixed.status, Status::failed) << name(type) << " A " << a << " B " << b << " D " << d << ": " << mixed.detail;
+      product.multiply(GemmLayout::tn, d, d, d);
+    }
+    for (const std::int64_t column : {43, 79, 80, 187, 199}) {
+      const double value = product.at(m / 2, column);
+      for (const double wrong :
+           {value + (is_integer(type) ? 1 : 5 * std::sqrt(static_cast<double>(k))), is_integer(type) ? -1 : std::nan("")}) {
+        product.set(m / 2, column, wrong);
+        const Verification found = product.verify();
+        EXPECT_EQ(found.status, Status::failed) << name(type) << " column " << column << ": " << found.detail;
+      }
+      product.set(m / 2, column, value);
+    }
+    EXPECT_EQ(product.verify().status, Status::passed) << name(type);
+  }
+}
+
+TEST(ProductCheck, ChecksProductsWithOneColumnAndPassesOverThoseWithNone) {
+  for (DataType type : kTypes) {
+    // 2, 1, 1, 1 and 0 columns; 5 and no others.
+    for (const std::int64_t imbalance : {2, 5}) {
+      Product product(uneven(20, 1, 48, type, 5, imbalance));
+      EXPECT_EQ(product.verify().status, Status::failed) << "poisoned " << name(type);
+      product.multiply();
+      const Verification right = product.verify();
+      EXPECT_EQ(right.status, Status::passed) << name(type) << ": " << right.detail;
+      for (std::int64_t column = 0; column < 5; ++column) {
+        const double value = product.at(7, column);
+        product.set(7, column, type == DataType::int8 ? -1 : std::nan(""));
+        EXPECT_EQ(product.verify().status, Status::failed) << name(type) << " column " << column;
+        product.set(7, column, value);
+      }
+    }
+  }
+}
+
+// Block by block as if each product were alone: products of 2112 and of 60 columns.
+TEST(ProductCheck, TakesTheBlocksOfEachProductsOwnColumns) {
+  Product product(uneven(1, 704, 16, DataType::fp32, 4, 3));
+  product.multiply();
+  const Verification found = product.verify();
+  EXPECT_EQ(found.status, Status::passed) << found.detail;
+  EXPECT_THAT(found.detail, testing::HasSubstr("1 x 88 checksums of up to 33 elements"));  // 64 of 33, and 3 times 8 of 32
 }
 
 TEST(ProductCheck, AllowsForTheErrorsOfLongSums) {
