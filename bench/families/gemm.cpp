@@ -67,13 +67,17 @@ constexpr DataType kGpuTypes[] = {DataType::bf16,  DataType::fp16, DataType::tf3
 /// Those of which suites have the projections of models.
 constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::nvfp4};
 
-/// The product of a layer of a model; in full with the library's first choice beside it.
-void add_layer(CaseList& list, const GemmProblem& problem, const std::string& what) {
-  if (list.listing().suite == SuiteName::full) {
-    list.add(with_default(list, problem, what));
-  } else {
-    list.add(best(list, problem, what));
+/// The product of a layer of a model; in full with the library's first choice beside it, and that with an imbalance.
+void add_layer(CaseList& list, const GemmProblem& problem, const std::string& what, std::int64_t imbalance = 1) {
+  if (list.listing().suite != SuiteName::full) return list.add(best(list, problem, what));
+  Group group = with_default(list, problem, what);
+  if (imbalance > 1) {
+    GemmProblem uneven = problem;
+    uneven.imbalance = imbalance;
+    group.cases.push_back(make_case(list.listing(), uneven, "default", what));
+    group.comparisons.push_back(compare(group.cases.front(), group.cases.back()));
   }
+  list.add(std::move(group));
 }
 
 /// A projection without and with a bias and a GELU in the product's kernel, with the GELU in a kernel of its own, and in fp8
@@ -175,10 +179,10 @@ void list_gpu(CaseList& list) {
       }
     }
     if (is_block_scaled(type)) continue;
-    for (const Mixture& model : {kMixtral8x7b, kQwen3_30b}) {
+    for (const auto& [model, imbalance] : {std::pair{kMixtral8x7b, 2}, {kQwen3_30b, 4}}) {
       for (const Projection& projection : model.projections()) {
         for (std::int64_t tokens : {16, 256}) {
-          add_layer(list, over_experts(type, projection, model.experts, tokens), projection.what);
+          add_layer(list, over_experts(type, projection, model.experts, tokens), projection.what, imbalance);
         }
       }
     }
@@ -259,6 +263,17 @@ void list_contract(CaseList& list) {
     add_outputs(list, {48, 16, 32, type, GemmLayout::nt, 2}, std::array{gemm_output_type(type)});
     for (std::int64_t batch : {1, 2}) list.add(best(list, added(GemmProblem{48, 16, 160, type, GemmLayout::tn, batch})));
     list.add(best(list, added(GemmProblem{17, 31, 61, type, GemmLayout::nt})));
+  }
+  for (DataType type : {DataType::bf16, DataType::fp8, DataType::int8, DataType::fp32, DataType::fp64}) {
+    for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 32}, {48, 1, 32}}) {
+      for (std::int64_t batch : {3, 5}) {
+        for (std::int64_t imbalance : {std::int64_t{2}, batch}) {
+          GemmProblem problem{m, n, k, type, GemmLayout::tn, batch};
+          problem.imbalance = imbalance;
+          list.add(make_case(list.listing(), problem, "default"));
+        }
+      }
+    }
   }
   for (GemmScaling scaling : {GemmScaling::vec128, GemmScaling::blk128}) {
     for (GemmProblem problem : {GemmProblem{144, 32, 160, DataType::fp8}, {272, 40, 656, DataType::fp8}}) {

@@ -22,10 +22,12 @@
 namespace roofmark::gemm {
 namespace {
 
-constexpr const char *kBatch = "batch", *kScale = "scale", *kOut = "out", *kBeta = "beta", *kEpilogue = "epilogue",
-                     *kActivation = "act";
+constexpr const char *kBatch = "batch", *kImbalance = "imbalance", *kScale = "scale", *kOut = "out", *kBeta = "beta",
+                     *kEpilogue = "epilogue", *kActivation = "act";
 /// Its products are checked one by one.
 constexpr std::int64_t kMostBatch = 1 << 16;
+/// Calls of cuBLASLt in a launch: the launch queue holds them.
+constexpr std::int64_t kMostCalls = 256;
 
 const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::gemm, &cpu::gemm); }
 
@@ -85,6 +87,21 @@ std::string reason_against_fp32_scales(const GemmProblem& problem, Activation ac
   return {};
 }
 
+/// Why there are no products with different numbers of columns; empty if there are.
+std::string reason_against_imbalance(const GemmProblem& problem, bool tuned) {
+  if (problem.layout != GemmLayout::tn) return "an imbalance needs layout tn";
+  if (problem.epilogue != GemmEpilogue::none) return "no epilogue with an imbalance";
+  if (problem.accumulates) return "no beta:1 with an imbalance";
+  if (const DataType own = gemm_output_type(problem.type); problem.output != own) {
+    return fmt::format("an imbalance needs D of {} in {}", name(problem.type), name(own));
+  }
+  if (const GemmScaling own = gemm_scaling(problem.type); problem.scaling != own) {
+    return fmt::format("an imbalance needs scale:{} of {}", name(own), name(problem.type));
+  }
+  if (tuned) return "each number of columns has its own algorithms: an imbalance needs algo:default";
+  return {};
+}
+
 /// Why the device cannot run the product; empty if it can.
 std::string reason_against(const Listing& listing, const GemmKernels* kernels, const GemmProblem& problem,
                            Activation activation, bool tuned) {
@@ -97,6 +114,9 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
   if (problem.accumulates && problem.epilogue != GemmEpilogue::none) return "no epilogue with beta:1";
   if (problem.scaling != gemm_scaling(problem.type) && !problem.has_fp32_scales()) {
     return fmt::format("{} has no scale:{}", name(problem.type), name(problem.scaling));
+  }
+  if (problem.imbalance > 1) {
+    if (std::string why = reason_against_imbalance(problem, tuned); !why.empty()) return why;
   }
   if (device.backend == Backend::cpu) {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
@@ -115,6 +135,9 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
     }
     if (!has_output(problem.type, problem.output)) {
       return fmt::format("cuBLASLt has no product of {} with D in {}", name(problem.type), name(problem.output));
+    }
+    if (problem.imbalance > 1 && problem.products() > kMostCalls) {
+      return fmt::format("each product of an imbalance is a call of cuBLASLt, {} at most", kMostCalls);
     }
     if (problem.type == DataType::int8 && problem.epilogue != GemmEpilogue::none) return "cuBLASLt has no epilogue for int8";
     if (problem.type == DataType::fp8) {
@@ -147,6 +170,9 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
   if (std::min({problem.m, problem.n, problem.k, problem.batch}) < 1) {
     throw std::invalid_argument("sizes of a matrix product start at 1");
   }
+  if (problem.imbalance < 1 || problem.imbalance > problem.batch) {
+    throw std::invalid_argument("the imbalance of a batch is from 1 to its size");
+  }
   const DeviceInfo& device = listing.device;
   const GemmKernels* kernels = kernels_for(device.backend);
   const bool tuned = algo == "tuned";
@@ -158,16 +184,15 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
                  {"layout", std::string(name(problem.layout))},
                  {"algo", algo}};
   // What a name without them means needs no word.
-  const Shape implied = {{kScale, std::string(name(gemm_scaling(problem.type)))},
+  const Shape implied = {{kImbalance, "1"},
+                         {kScale, std::string(name(gemm_scaling(problem.type)))},
                          {kOut, std::string(name(gemm_output_type(problem.type)))},
                          {kBeta, "0"},
                          {kEpilogue, std::string(name(GemmEpilogue::none))},
                          {kActivation, std::string(name(Activation::fused))}};
-  const Shape asked = {{kScale, std::string(name(problem.scaling))},
-                       {kOut, std::string(name(problem.output))},
-                       {kBeta, problem.accumulates ? "1" : "0"},
-                       {kEpilogue, std::string(name(problem.epilogue))},
-                       {kActivation, std::string(name(activation))}};
+  const Shape asked = {{kImbalance, std::to_string(problem.imbalance)},  {kScale, std::string(name(problem.scaling))},
+                       {kOut, std::string(name(problem.output))},        {kBeta, problem.accumulates ? "1" : "0"},
+                       {kEpilogue, std::string(name(problem.epilogue))}, {kActivation, std::string(name(activation))}};
   std::copy_if(asked.begin(), asked.end(), std::inserter(shape, shape.begin() + 3),
                [&](const auto& entry) { return value_of(implied, entry.first) != entry.second; });
   if (problem.batch > 1) shape.insert(shape.begin(), {kBatch, std::to_string(problem.batch)});
@@ -227,12 +252,15 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
                        type,
                        asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
                        asked.number_or(kBatch, 1, kMostBatch)};
+  plain.imbalance = asked.number_or(kImbalance, 1, plain.batch);
   plain.scaling = asked.one_of(kScale, kGemmScalings, plain.scaling);
   plain.accumulates = asked.word_of(kBeta, std::array<std::string_view, 2>{"0", "1"}, "0") == "1";
   const GemmProblem problem = with_output(plain, asked.one_of(kOut, kOutputTypes, plain.output),
                                           asked.one_of(kEpilogue, kGemmEpilogues, GemmEpilogue::none));
-  Case made = make_case(listing, problem, asked.word_or("algo", listing.device.backend == Backend::cuda ? "tuned" : "default"),
-                        {}, asked.one_of(kActivation, kActivations, Activation::fused));
+  // Of several imbalances each has the same algo, and only 1 has a choice.
+  const bool tunes = listing.device.backend == Backend::cuda && !asked.has(kImbalance);
+  Case made = make_case(listing, problem, asked.word_or("algo", tunes ? "tuned" : "default"), {},
+                        asked.one_of(kActivation, kActivations, Activation::fused));
   // A sweep over batches may begin with one product.
   if (problem.batch == 1 && asked.has(kBatch)) made.shape.insert(made.shape.begin(), {kBatch, "1"});
   return made;

@@ -137,7 +137,7 @@ class PreparedGemm final : public Prepared {
 }  // namespace
 
 SlotLayout layout_of(const GemmProblem& p) {
-  return SlotLayout({SlotArray::matrix(p.type_of_a(), p.batch * p.m, p.k, kA),
+  return SlotLayout({SlotArray::matrix(p.type_of_a(), p.products() * p.m, p.k, kA),
                      SlotArray::matrix(p.type_of_b(), p.batch * p.n, p.k, kB),
                      SlotArray::output(p.output, static_cast<std::size_t>(p.batch * p.d_count())),
                      SlotArray::input(p.bias_type(), static_cast<std::size_t>(p.batch * p.bias_count()), kBias)});

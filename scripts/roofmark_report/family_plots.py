@@ -88,8 +88,8 @@ def gemm_sizes(entry):
 
 
 def gemm_words(shape):
-    """What a product has that others lack: ", scale:blk128, out:fp32, epilogue:bias_gelu"."""
-    return "".join(f", {key}:{shape[key]}" for key in ("scale", "out", "epilogue", "act") if key in shape)
+    """What a product has that others lack: ", imbalance:4", ", scale:blk128, out:fp32, epilogue:bias_gelu"."""
+    return "".join(f", {key}:{shape[key]}" for key in ("imbalance", "scale", "out", "beta", "epilogue", "act") if key in shape)
 
 
 def gemm_squares(result, entries):

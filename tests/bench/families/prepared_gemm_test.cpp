@@ -66,12 +66,18 @@ void expect_contract(Device& device, DataType type, GemmLayout layout, std::int6
   EXPECT_NE(prepared->fingerprint_key(), "");
 }
 
+constexpr std::pair<std::int64_t, const char*> kUneven[] = {{3, "imbalance:2"}, {3, "imbalance:3"}, {5, "imbalance:2"}};
+
 TEST(GemmPrepared, KeepsTheContractOnTheHost) {
   const std::unique_ptr<Device> device = open_cpu_device();
   for (DataType type : {DataType::fp64, DataType::fp32}) {
     for (GemmLayout layout : kGemmLayouts) {
       expect_contract(*device, type, layout, 67, 131, 45, "default");
       expect_contract(*device, type, layout, 19, 33, 45, "default", 9);
+    }
+    for (const auto& [batch, words] : kUneven) {
+      expect_contract(*device, type, GemmLayout::tn, 67, 31, 45, "default", batch, words);
+      expect_contract(*device, type, GemmLayout::tn, 67, 1, 45, "default", batch, words);
     }
   }
 }
@@ -99,7 +105,33 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
       expect_contract(*device, type, layout, 272, 40, 400, "tuned", 1, "scale:blk128");
       expect_contract(*device, type, layout, 272, 40, 400, "default", 1, "scale:vec128/epilogue:bias");
     }
+    for (const auto& [batch, words] : kUneven) {
+      expect_contract(*device, type, GemmLayout::tn, 67, 31, 45, "default", batch, words);
+      expect_contract(*device, type, GemmLayout::tn, 144, 40, 160, "default", batch, words);
+      expect_contract(*device, type, GemmLayout::tn, 48, 1, 32, "default", batch, words);
+    }
   }
+}
+
+TEST(GemmPrepared, TellsTheAlgorithmOfEachNumberOfColumnsOnAGpu) {
+  std::string id, note;
+  try {
+    id = resolve_devices("cuda", note).front();
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::unique_ptr<Device> device = open_device(id);
+  const auto algorithm = [&](const std::string& sizes) {
+    const CaseRequest asked(parse_case_name("gemm/bf16/" + sizes));
+    const auto prepared = make(of_baseline(device->info()), asked)->prepare({*device, 1, Distribution::normal, 0, {}});
+    return value_of(prepared->notes(), "algorithm");
+  };
+  const std::string by = " by id [^;]+";
+  EXPECT_THAT(algorithm("batch:4/m:32/n:40/k:64/imbalance:2"),
+              testing::MatchesRegex("one product per call: n 80" + by + "; n 27" + by + "; n 26" + by));
+  EXPECT_THAT(algorithm("batch:3/m:32/n:40/k:64/imbalance:2"),
+              testing::MatchesRegex("one product per call: n 80" + by + "; n 20" + by));
+  EXPECT_THAT(algorithm("batch:3/m:32/n:40/k:64/imbalance:3"), testing::MatchesRegex("one product per call: n 120" + by));
 }
 
 /// A library that multiplies and does not add.

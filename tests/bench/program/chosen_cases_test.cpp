@@ -95,6 +95,9 @@ TEST(ChosenCases, TheDeviceItselfIsOneOfItsGpus) {
 TEST(ChosenCases, SizesThatNoSuiteHasAreMade) {
   EXPECT_THAT(names(h200(), "gemm/bf16/m:100/n:200/k:304"),
               ElementsAre("gemm/bf16/m:100/n:200/k:304/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
+  EXPECT_THAT(names(h200(), "gemm/bf16/batch:8/m:96/n:50/k:64/imbalance:1,8"),
+              ElementsAre("gemm/bf16/batch:8/m:96/n:50/k:64/impl:cublaslt/layout:tn/algo:default/cache:cold",
+                          "gemm/bf16/batch:8/m:96/n:50/k:64/imbalance:8/impl:cublaslt/layout:tn/algo:default/cache:cold"));
   EXPECT_THAT(names(two_cores(), "gemm/fp64/m=n=k:100"),
               ElementsAre("gemm/fp64/m:100/n:100/k:100/impl:blas/layout:tn/algo:default/cache:cold"));
   EXPECT_THAT(names(h200(), "gemv/bf16/m:100/k:256/weights:int4"),
@@ -229,8 +232,10 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
   EXPECT_EQ(error("gemm/bf16/m=n=k:0"), "--case 'gemm/bf16/m=n=k:0': m:0 is not a whole number from 1 to 4194304");
   EXPECT_EQ(error("gemm/bf16/m=n=k:x"), "--case 'gemm/bf16/m=n=k:x': m:x is not a whole number from 1 to 4194304");
   EXPECT_THAT(error("gemm/bf16/m=n=k:1MB"), HasSubstr("from 1 to 4194304 (units: K, M, G, T, powers of 1024)"));
-  EXPECT_THAT(error("gemm/bf16/m=n=k=z:1"),
-              HasSubstr("it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache, scale, out, beta, epilogue, act)"));
+  EXPECT_THAT(
+      error("gemm/bf16/m=n=k=z:1"),
+      HasSubstr(
+          "it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache, imbalance, scale, out, beta, epilogue, act)"));
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/layout:xy"),
             "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"), "--case 'gemm/bf16/m=n=k:1/impl:blas': its impl is cublaslt, not blas");
