@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "bench/families/gemm_case.hpp"
@@ -26,11 +27,23 @@ Group with_default(const CaseList& list, const GemmProblem& problem, const std::
   return {{first, tuned}, {compare(tuned, first)}};
 }
 
+/// Types that our own product has.
+constexpr DataType kOwnTypes[] = {DataType::bf16, DataType::fp16, DataType::tf32, DataType::fp8, DataType::int8};
+
+Case own(const CaseList& list, const GemmProblem& problem, const std::string& algo, const std::string& what = {}) {
+  return make_case(list.listing(), problem, algo, what, Activation::fused, kTiledWgmma);
+}
+
+GemmProblem with_imbalance(GemmProblem problem, std::int64_t imbalance) {
+  problem.imbalance = imbalance;
+  return problem;
+}
+
 GemmProblem square(DataType type, std::int64_t size, std::int64_t batch = 1) {
   return {size, size, size, type, GemmLayout::tn, batch};
 }
 
-/// The square of `base`, squares of nearby sizes, the other layouts, and in full other types of D.
+/// The square of `base`, squares of nearby sizes, the other layouts, and in full other types of D and our own product.
 void add_with_neighbours(CaseList& list, DataType type, std::int64_t base, const std::vector<std::int64_t>& sizes,
                          bool layouts) {
   Group group = with_default(list, square(type, base));
@@ -41,10 +54,15 @@ void add_with_neighbours(CaseList& list, DataType type, std::int64_t base, const
     group.cases.push_back(best(list, {base, base, base, type, layout}));
     group.comparisons.push_back(compare(aligned, group.cases.back()));
   }
+  const bool full = list.listing().suite == SuiteName::full;
+  if (full && list.on_gpu() && std::find(std::begin(kOwnTypes), std::end(kOwnTypes), type) != std::end(kOwnTypes)) {
+    group.cases.push_back(own(list, square(type, base), "tuned"));
+    group.comparisons.push_back(compare(group.cases.back(), aligned));
+  }
   constexpr std::pair<DataType, DataType> kOutputs[] = {
       {DataType::bf16, DataType::fp32}, {DataType::fp8, DataType::fp8}, {DataType::fp8, DataType::fp32}};
   for (const auto& [of, output] : kOutputs) {
-    if (of != type || list.listing().suite != SuiteName::full) continue;
+    if (of != type || !full) continue;
     group.cases.push_back(best(list, with_output(square(type, base), output, GemmEpilogue::none)));
     group.comparisons.push_back(compare(aligned, group.cases.back()));
   }
@@ -67,15 +85,27 @@ constexpr DataType kGpuTypes[] = {DataType::bf16,  DataType::fp16, DataType::tf3
 /// Those of which suites have the projections of models.
 constexpr DataType kModelTypes[] = {DataType::bf16, DataType::fp8, DataType::nvfp4};
 
-/// The product of a layer of a model; in full with the library's first choice beside it, and that with an imbalance.
-void add_layer(CaseList& list, const GemmProblem& problem, const std::string& what, std::int64_t imbalance = 1) {
-  if (list.listing().suite != SuiteName::full) return list.add(best(list, problem, what));
-  Group group = with_default(list, problem, what);
-  if (imbalance > 1) {
-    GemmProblem uneven = problem;
-    uneven.imbalance = imbalance;
-    group.cases.push_back(make_case(list.listing(), uneven, "default", what));
-    group.comparisons.push_back(compare(group.cases.front(), group.cases.back()));
+/// The product of a layer of a model; in full with the library's first choice beside it.
+void add_layer(CaseList& list, const GemmProblem& problem, const std::string& what) {
+  if (list.listing().suite == SuiteName::full) {
+    list.add(with_default(list, problem, what));
+  } else {
+    list.add(best(list, problem, what));
+  }
+}
+
+/// The products of the experts of a layer; in full also those of uneven numbers of tokens, by the library and by our own
+/// kernel.
+void add_experts(CaseList& list, const GemmProblem& even, const std::string& what, std::int64_t imbalance) {
+  if (list.listing().suite != SuiteName::full) return add_layer(list, even, what);
+  const GemmProblem uneven = with_imbalance(even, imbalance);
+  Group group = with_default(list, even, what);
+  const Case by_library = group.cases.front(), uneven_by_library = make_case(list.listing(), uneven, "default", what);
+  const Case by_own = own(list, even, "default", what), uneven_by_own = own(list, uneven, "default", what);
+  for (const Case& made : {uneven_by_library, by_own, uneven_by_own}) group.cases.push_back(made);
+  for (const Comparison& one : {compare(by_library, uneven_by_library), compare(by_own, uneven_by_own),
+                                compare(by_own, by_library), compare(uneven_by_own, uneven_by_library)}) {
+    group.comparisons.push_back(one);
   }
   list.add(std::move(group));
 }
@@ -182,7 +212,7 @@ void list_gpu(CaseList& list) {
     for (const auto& [model, imbalance] : {std::pair{kMixtral8x7b, 2}, {kQwen3_30b, 4}}) {
       for (const Projection& projection : model.projections()) {
         for (std::int64_t tokens : {16, 256}) {
-          add_layer(list, over_experts(type, projection, model.experts, tokens), projection.what, imbalance);
+          add_experts(list, over_experts(type, projection, model.experts, tokens), projection.what, imbalance);
         }
       }
     }
@@ -268,11 +298,19 @@ void list_contract(CaseList& list) {
     for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 32}, {48, 1, 32}}) {
       for (std::int64_t batch : {3, 5}) {
         for (std::int64_t imbalance : {std::int64_t{2}, batch}) {
-          GemmProblem problem{m, n, k, type, GemmLayout::tn, batch};
-          problem.imbalance = imbalance;
+          const GemmProblem problem = with_imbalance({m, n, k, type, GemmLayout::tn, batch}, imbalance);
           list.add(make_case(list.listing(), problem, "default"));
         }
       }
+    }
+  }
+  for (DataType type : kOwnTypes) {
+    if (!list.on_gpu()) break;
+    for (const auto& [m, n, k] : {Sizes{16, 1, 16}, {272, 140, 80}}) {
+      for (const std::string algo : {"default", "tuned"}) list.add(own(list, {m, n, k, type}, algo));
+    }
+    for (std::int64_t imbalance : {1, 2, 3}) {
+      list.add(own(list, with_imbalance({48, 16, 160, type, GemmLayout::tn, 3}, imbalance), "default"));
     }
   }
   for (GemmScaling scaling : {GemmScaling::vec128, GemmScaling::blk128}) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "bench/families/ceiling_probes.hpp"
 #include "bench/families/gemm.hpp"
@@ -29,7 +30,22 @@ constexpr std::int64_t kMostBatch = 1 << 16;
 /// Calls of cuBLASLt in a launch: the launch queue holds them.
 constexpr std::int64_t kMostCalls = 256;
 
-const GemmKernels* kernels_for(Backend backend) { return select(backend, &cuda::gemm, &cpu::gemm); }
+/// Who multiplies: the device's library first.
+struct Implementation {
+  std::string_view name;
+  const GemmKernels* kernels;
+};
+const std::vector<Implementation>& implementations(Backend backend) {
+  static const std::vector<Implementation> on_gpu = {{"cublaslt", &cuda::gemm}, {kTiledWgmma, &cuda::gemm_tiled_wgmma}};
+  static const std::vector<Implementation> on_cpu = {{"blas", &cpu::gemm}};
+  return backend == Backend::cuda ? on_gpu : on_cpu;
+}
+/// The one of this name, or the library where it is empty.
+Implementation implementation(Backend backend, std::string_view impl) {
+  const std::vector<Implementation>& all = implementations(backend);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Implementation& one) { return one.name == impl; });
+  return found == all.end() ? all.front() : *found;
+}
 
 /// The pipe that executes the 2 m n k operations.
 Resource pipe(const DeviceInfo& device, DataType type) {
@@ -88,7 +104,7 @@ std::string reason_against_fp32_scales(const GemmProblem& problem, Activation ac
 }
 
 /// Why there are no products with different numbers of columns; empty if there are.
-std::string reason_against_imbalance(const GemmProblem& problem, bool tuned) {
+std::string reason_against_imbalance(const GemmProblem& problem) {
   if (problem.layout != GemmLayout::tn) return "an imbalance needs layout tn";
   if (problem.epilogue != GemmEpilogue::none) return "no epilogue with an imbalance";
   if (problem.accumulates) return "no beta:1 with an imbalance";
@@ -98,7 +114,6 @@ std::string reason_against_imbalance(const GemmProblem& problem, bool tuned) {
   if (const GemmScaling own = gemm_scaling(problem.type); problem.scaling != own) {
     return fmt::format("an imbalance needs scale:{} of {}", name(own), name(problem.type));
   }
-  if (tuned) return "each number of columns has its own algorithms: an imbalance needs algo:default";
   return {};
 }
 
@@ -116,7 +131,11 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
     return fmt::format("{} has no scale:{}", name(problem.type), name(problem.scaling));
   }
   if (problem.imbalance > 1) {
-    if (std::string why = reason_against_imbalance(problem, tuned); !why.empty()) return why;
+    if (std::string why = reason_against_imbalance(problem); !why.empty()) return why;
+  }
+  if (kernels->unsupported) return kernels->unsupported(problem, device.compute_capability);
+  if (problem.imbalance > 1 && tuned) {
+    return "each number of columns has the library's own algorithms: an imbalance needs algo:default";
   }
   if (device.backend == Backend::cpu) {
     if (problem.type != DataType::fp64 && problem.type != DataType::fp32) return "the BLAS supports only fp64 and fp32";
@@ -163,7 +182,7 @@ std::string reason_against(const Listing& listing, const GemmKernels* kernels, c
 }  // namespace
 
 Case make_case(const Listing& listing, const GemmProblem& problem, const std::string& algo, const std::string& what,
-               Activation activation) {
+               Activation activation, std::string_view impl) {
   if (algo != "default" && algo != "tuned") {
     throw std::invalid_argument("unknown algo '" + algo + "' (known: default, tuned)");
   }
@@ -174,13 +193,13 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
     throw std::invalid_argument("the imbalance of a batch is from 1 to its size");
   }
   const DeviceInfo& device = listing.device;
-  const GemmKernels* kernels = kernels_for(device.backend);
+  const auto [how, kernels] = implementation(device.backend, impl);
   const bool tuned = algo == "tuned";
 
   Shape shape = {{"m", std::to_string(problem.m)},
                  {"n", std::to_string(problem.n)},
                  {"k", std::to_string(problem.k)},
-                 {"impl", device.backend == Backend::cpu ? "blas" : "cublaslt"},
+                 {"impl", std::string(how)},
                  {"layout", std::string(name(problem.layout))},
                  {"algo", algo}};
   // What a name without them means needs no word.
@@ -208,7 +227,7 @@ Case make_case(const Listing& listing, const GemmProblem& problem, const std::st
     made.unsupported = reason_against_separate_activation(device.backend, problem);
   }
   if (made.unsupported.empty()) {
-    made.prepare = [problem, activation, kernels, tuned, what](const Setup& setup) {
+    made.prepare = [problem, activation, kernels = kernels, tuned, what](const Setup& setup) {
       return prepare(setup, problem, activation, *kernels, tuned, what);
     };
   }
@@ -259,8 +278,11 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
                                           asked.one_of(kEpilogue, kGemmEpilogues, GemmEpilogue::none));
   // Of several imbalances each has the same algo, and only 1 has a choice.
   const bool tunes = listing.device.backend == Backend::cuda && !asked.has(kImbalance);
-  Case made = make_case(listing, problem, asked.word_or("algo", tunes ? "tuned" : "default"), {},
-                        asked.one_of(kActivation, kActivations, Activation::fused));
+  std::vector<std::string_view> impls;
+  for (const Implementation& one : implementations(listing.device.backend)) impls.push_back(one.name);
+  Case made =
+      make_case(listing, problem, asked.word_or("algo", tunes ? "tuned" : "default"), {},
+                asked.one_of(kActivation, kActivations, Activation::fused), asked.word_of("impl", impls, impls.front()));
   // A sweep over batches may begin with one product.
   if (problem.batch == 1 && asked.has(kBatch)) made.shape.insert(made.shape.begin(), {kBatch, "1"});
   return made;

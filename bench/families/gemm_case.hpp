@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "bench/families/prepared_gemm.hpp"
 #include "bench/support/listing.hpp"
@@ -17,8 +18,12 @@ inline constexpr DataType kOutputTypes[] = {DataType::bf16, DataType::fp16, Data
 /// are: neither all where an activation is linear nor beyond the range of fp8.
 GemmProblem with_output(GemmProblem problem, DataType output, GemmEpilogue epilogue);
 
-/// `what`: the layer that has this shape, for the record. Throws std::invalid_argument for an unknown algo, and a size below 1.
+/// Our own product on compute capability 9.0, as an `impl`.
+inline constexpr std::string_view kTiledWgmma = "tiled_wgmma";
+
+/// `what`: the layer that has this shape, for the record. `impl`: empty for the device's library. Throws std::invalid_argument
+/// for an unknown algo, and a size below 1.
 Case make_case(const Listing& listing, const GemmProblem& problem, const std::string& algo, const std::string& what = {},
-               Activation activation = Activation::fused);
+               Activation activation = Activation::fused, std::string_view impl = {});
 
 }  // namespace roofmark::gemm

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "bench/families/separate_activation.hpp"
 #include "bench/support/epilogue_check.hpp"
@@ -27,6 +28,20 @@ bool is_checked_by_element(const GemmProblem& p) { return p.epilogue != GemmEpil
 /// An activation hides what one term is.
 bool shows_scales(const GemmProblem& p) { return is_block_scaled(p.type_of_a()) && !has_activation(p.epilogue); }
 
+std::size_t first_columns_bytes(const GemmProblem& p) {
+  return p.imbalance == 1 ? 0 : static_cast<std::size_t>(p.batch + 1) * sizeof(std::int32_t);
+}
+/// GemmOperands::first_columns of an uneven batch; null of an even one.
+Memory first_columns(Device& device, const GemmProblem& p) {
+  if (p.imbalance == 1) return {};
+  std::vector<std::int32_t> first;
+  for (std::int64_t i = 0; i < p.batch; ++i) first.push_back(static_cast<std::int32_t>(p.first_column(i)));
+  first.push_back(static_cast<std::int32_t>(p.batch * p.n));
+  Memory on_device = device.allocate(first_columns_bytes(p));
+  device.to_device(on_device.get(), first.data(), first_columns_bytes(p));
+  return on_device;
+}
+
 /// The product that D then is.
 GemmProblem after_reset_and_launch(GemmProblem problem) {
   if (std::exchange(problem.accumulates, false)) problem.alpha *= 2;
@@ -43,6 +58,7 @@ class PreparedGemm final : public Prepared {
         kernels_(kernels),
         what_(std::move(what)),
         slots_(setup, layout_of(problem)),
+        first_columns_(first_columns(device_, problem)),
         plan_(activation == Activation::fused
                   ? kernels.plan(problem, algorithms(tuned), operands(0))
                   : plan_separate_activation(device_, kernels, problem, algorithms(tuned), operands(0))) {
@@ -96,7 +112,10 @@ class PreparedGemm final : public Prepared {
 
  private:
   static int algorithms(bool tuned) { return tuned ? kMostAlgorithms : 1; }
-  GemmOperands operands(int slot) const { return {slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kBias)}; }
+  GemmOperands operands(int slot) const {
+    return {slots_.at(slot, kA), slots_.at(slot, kB), slots_.at(slot, kBias),
+            static_cast<const std::int32_t*>(first_columns_.get())};
+  }
 
   void run(int algorithm, Stream stream, int slot) const {
     plan_->launch(algorithm, operands(slot), slots_.at(slot, kD), workspace_.get(), stream);
@@ -125,6 +144,7 @@ class PreparedGemm final : public Prepared {
   const GemmKernels& kernels_;
   std::string what_;
   Slots slots_;
+  Memory first_columns_;
   std::unique_ptr<GemmPlan> plan_;
   Memory workspace_;
   int algorithm_ = 0;
@@ -148,7 +168,8 @@ std::size_t updated_bytes(const GemmProblem& p) {
 }
 
 std::size_t shared_bytes(const GemmProblem& problem, Activation activation, const GemmKernels& kernels) {
-  return kernels.workspace_bytes + (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0) +
+  return kernels.workspace_bytes + first_columns_bytes(problem) +
+         (is_checked_by_element(problem) ? EpilogueCheck::bytes(problem) : 0) +
          (shows_scales(problem) ? ScaleCheck::bytes(problem) : 0) +
          (activation == Activation::separate ? separate_activation_bytes(problem) : 0);
 }

@@ -47,14 +47,14 @@ class Kernel {
     check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiling::kSharedBytes));
     const std::int64_t row_tiles = divided_up(problem.m, Tiling::kRows);
     std::int64_t tiles = 0;
-    for (std::int64_t i = 0; i < problem.batch; ++i) {
+    for (std::int64_t i = 0; i < problem.products(); ++i) {
       tiles += row_tiles * divided_up(problem.columns(i), Tiling::kCluster * Tiling::kColumns);
     }
     if (tiles >= std::int64_t{1} << 30) throw Unsupported(std::string(kHow) + ": more than 2^30 tiles");
     const std::int64_t most = std::max(1, processors / Tiling::kCluster);
     clusters_ = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, most));
     work_.alpha = static_cast<float>(problem.alpha);
-    work_.products = static_cast<int>(problem.batch);
+    work_.products = static_cast<int>(problem.products());
     work_.rows = static_cast<int>(problem.m);
     work_.columns = static_cast<int>(problem.n);
     work_.steps = static_cast<int>(divided_up(problem.k, Tiling::kTerms));
@@ -62,7 +62,7 @@ class Kernel {
   }
 
   void launch(const GemmProblem& p, EncodeTiled encode, const GemmOperands& operands, void* d, Stream stream) const {
-    const CUtensorMap a = make_map(encode, p.type, operands.a, p.k, p.batch * p.m, Tiling::kLoadRows);
+    const CUtensorMap a = make_map(encode, p.type, operands.a, p.k, p.products() * p.m, Tiling::kLoadRows);
     const CUtensorMap b = make_map(encode, p.type, operands.b, p.k, p.batch * p.n, Tiling::kColumns);
     GemmWork work = work_;
     work.d = d;
