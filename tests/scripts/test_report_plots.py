@@ -78,6 +78,10 @@ def test_other_outputs_are_not_on_the_line_of_plain_products(h200):
         ("m 4096, k 1024: bf16, cublaslt tuned, epilogue:bias_gelu", [16, 64], "dot"),
         ("m 4096, k 1024: bf16, cublaslt tuned, epilogue:bias_gelu, act:separate", [16, 64], "dot")]
     assert len({trace["line"]["color"] for trace in drawn}) == 1, "of the same weights"
+    of_d = [product(h200, m=4096, n=16, k=1024, out="fp32", **words) for words in ({}, {"beta": 1})]
+    uneven = [product(h200, batch=8, m=4096, n=16, k=1024, **words) for words in ({}, {"imbalance": 4})]
+    assert [trace["name"].partition("tuned")[2] for trace in family_plots.gemm_projections(h200, of_d + uneven)["data"]] == [
+        ", out:fp32", ", out:fp32, beta:1", "", ", imbalance:4"]
 
 
 def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):
