@@ -60,6 +60,8 @@ class Communicator {
   /// Of the host's threads; as Endpoint's.
   std::uint64_t arrive() { return endpoint_.arrive(); }
   bool wait_for(std::uint64_t barrier, std::string_view what) { return endpoint_.wait_for(barrier, what); }
+  void leave() { endpoint_.leave(); }
+  void wait_for_host(std::string_view what) { endpoint_.wait_for_host(what); }
   void abort() { endpoint_.abort(); }
   bool aborted() const { return endpoint_.aborted(); }
 

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
@@ -33,6 +34,8 @@ struct Endpoint::Member {
   std::atomic<std::uint32_t> bell;      ///< a futex: counts events that this rank may wait for
   std::atomic<std::uint32_t> sleepers;  ///< threads of this rank that wait for the bell
   std::atomic<std::uint64_t> barriers;  ///< at which this rank has arrived
+  std::atomic<std::uint32_t> left;
+  pid_t process;
   Location location;
 };
 
@@ -165,7 +168,10 @@ Endpoint::Endpoint(const std::string& id, int size, int rank, const Location& lo
   const bool same = header().size.compare_exchange_strong(agreed, static_cast<std::uint32_t>(size)) ||
                     agreed == static_cast<std::uint32_t>(size);
   const bool free = same && member(rank).taken.exchange(1) == 0;
-  if (free) member(rank).location = location;
+  if (free) {
+    member(rank).location = location;
+    member(rank).process = ::getpid();
+  }
   ::munmap(memory_, sizeof(Header));
   if (!same) throw std::invalid_argument("ranks of communicators of different sizes meet by one unique id");
   if (!free) throw std::invalid_argument("rank " + std::to_string(rank) + " has joined already");
@@ -309,6 +315,38 @@ std::size_t Endpoint::unread() const {
     bytes += static_cast<std::size_t>(in.written - in.read);
   }
   return bytes;
+}
+
+void Endpoint::leave() {
+  member(rank_).left = 1;
+  for (int rank = 0; rank < size_; ++rank) ring(rank);
+}
+
+/// A process that has ended no longer holds others up: its connections are closed.
+bool Endpoint::is_gone(int rank) const {
+  std::ifstream status("/proc/" + std::to_string(member(rank).process) + "/stat");
+  std::string text;
+  if (!std::getline(status, text)) return true;
+  const std::size_t state = text.rfind(')') + 2;
+  return state < text.size() && (text[state] == 'Z' || text[state] == 'X');
+}
+
+void Endpoint::wait_for_host(std::string_view what) {
+  const Member& own = member(rank_);
+  Patience patience(*this, what);
+  while (true) {
+    const std::uint32_t bell = own.bell;
+    std::bitset<most_ranks> missing;
+    for (int rank = 0; rank < size_; ++rank) {
+      const Member& other = member(rank);
+      if (other.location.host != own.location.host || other.left) continue;
+      if (other.process == own.process) return;
+      missing[static_cast<std::size_t>(rank)] = !is_gone(rank);
+    }
+    if (missing.none()) return;
+    patience.check([&] { return missing; });
+    sleep(bell);
+  }
 }
 
 void Endpoint::wait_for_abort() {

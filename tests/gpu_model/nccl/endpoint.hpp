@@ -53,6 +53,11 @@ class Endpoint {
   bool wait_for(std::uint64_t barrier, std::string_view what);
   /// Of a rank that has joined.
   const Location& location(int rank) const;
+  /// Says that this rank is destroyed or aborted.
+  void leave();
+  /// Waits until all ranks of this host have left, or their processes have ended; at once while other ranks of this process are
+  /// still there, so that a thread can end its ranks one after the other.
+  void wait_for_host(std::string_view what);
   /// To be called once all have joined: the process that made the id stops holding the memory for others.
   void close_door();
 
@@ -77,6 +82,7 @@ class Endpoint {
   Member& member(int rank) const;
   Pipe& pipe(int from, int to) const;
   void ring(int rank) const;
+  bool is_gone(int rank) const;
   void sleep(std::uint32_t bell) const;
   bool push(std::vector<Part>& sends) const;
   bool pull(std::vector<Part>& receives, bool& as_meant) const;

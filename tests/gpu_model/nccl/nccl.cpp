@@ -25,11 +25,13 @@
 #include "fault.hpp"
 #include "log.hpp"
 #include "numbers.hpp"
+#include "registry.hpp"
 
 using namespace gpu_model;
 using nccl::Action;
 using nccl::Call;
 using nccl::Communicator;
+using nccl::Registry;
 
 /// Is not freed when it is destroyed, so that a later use of it is refused.
 struct ncclComm {
@@ -266,7 +268,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   });
 }
 
-/// Waits for calls in flight, and for graphs that have captured calls, as NCCL does.
+/// Waits for calls in flight, for graphs that have captured calls, and for the other ranks of the host, as NCCL does.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (!comm || !comm->rank) return refuse(ncclInvalidArgument, "no communicator");
   const std::shared_ptr<Communicator> rank = std::move(comm->rank);
@@ -278,14 +280,23 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (const std::size_t bytes = rank->unread_bytes(); bytes != 0 && !rank->aborted()) {
     runtime::say("NCCL: rank %d is destroyed and never received %zu bytes that were sent to it", rank->rank(), bytes);
   }
+  Registry::only().forget(comm);
+  rank->leave();
+  rank->wait_for_host("ncclCommDestroy");
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
 
+/// Waits for the other ranks of the host: all active ranks are required to call it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (!comm) return ncclInvalidArgument;
-  if (const std::shared_ptr<Communicator> rank = std::move(comm->rank)) rank->abort();
+  if (const std::shared_ptr<Communicator> rank = std::move(comm->rank)) {
+    rank->abort();
+    Registry::only().forget(comm);
+    rank->leave();
+    rank->wait_for_host("ncclCommAbort");
+  }
   return ncclSuccess;
 }
 
@@ -343,28 +354,42 @@ ncclResult_t ncclRecv(void* out, size_t count, ncclDataType_t type, int peer, nc
 }
 
 ncclResult_t ncclMemAlloc(void** to, size_t bytes) {
-  return cudaMalloc(to, bytes) == cudaSuccess ? ncclSuccess : refuse(ncclUnhandledCudaError, "out of memory");
+  if (cudaMalloc(to, bytes) != cudaSuccess) return refuse(ncclUnhandledCudaError, "out of memory");
+  return Registry::only().give(*to, bytes), ncclSuccess;
 }
 ncclResult_t ncclMemFree(void* pointer) {
+  if (!Registry::only().take_back(pointer)) return refuse(ncclInvalidUsage, "memory is freed that is still registered");
   return cudaFree(pointer) == cudaSuccess ? ncclSuccess : refuse(ncclUnhandledCudaError, "invalid pointer");
 }
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t bytes, void** handle) {
   if (!is_live(comm) || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a buffer to register");
   *handle = buffer;
-  return ncclSuccess;
+  return Registry::only().add(comm, Registry::As::buffer, buffer), ncclSuccess;
 }
-ncclResult_t ncclCommDeregister(const ncclComm_t, void*) { return ncclSuccess; }
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
+  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  const bool known = Registry::only().remove(comm, Registry::As::buffer, handle);
+  return known ? ncclSuccess : refuse(ncclInvalidUsage, "Deregister: Could not find handle");
+}
 
 /// Waits for all ranks.
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int) {
-  if (!is_live(comm) || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a window");
+  if (!is_live(comm) || bytes == 0 || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a window");
+  if (!Registry::only().has_given(buffer, bytes)) {
+    return refuse(ncclUnhandledCudaError, "a window of memory that is not from ncclMemAlloc");
+  }
+  Registry::only().add(comm, Registry::As::window, buffer);
   *window = reinterpret_cast<ncclWindow_t>(buffer);
   const std::shared_ptr<Communicator> rank = comm->rank;
   const std::uint64_t barrier = rank->arrive();
   return at_end_of_group(
       [rank, barrier] { return rank->wait_for(barrier, "ncclCommWindowRegister") ? ncclSuccess : ncclInvalidUsage; });
 }
-ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t) { return ncclSuccess; }
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  const bool known = Registry::only().remove(comm, Registry::As::window, window);
+  return known ? ncclSuccess : refuse(ncclInvalidArgument, "an unknown window");
+}
 
 }  // extern "C"

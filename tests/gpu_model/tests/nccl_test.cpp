@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 #include <nccl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -11,7 +13,10 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "../nccl/endpoint.hpp"
 
 namespace gpu_model {
 namespace {
@@ -210,6 +215,75 @@ TEST_F(Nccl, RefusesTwoRanksOnOneGpu) {
   EXPECT_EQ(ncclCommInitRank(&comms[1], 2, id, 1), ncclSuccess);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_THAT(ncclGetLastError(nullptr), testing::StartsWith("Duplicate GPU detected : rank 1 and rank 0"));
+}
+
+TEST_F(Nccl, RegistersWindowsOfItsOwnMemoryAlone) {
+  make(1);
+  const Array<float> foreign(0, {1, 2, 3});
+  void* memory = nullptr;
+  ASSERT_EQ(ncclMemAlloc(&memory, 4096), ncclSuccess);
+  ncclWindow_t window = nullptr;
+  EXPECT_EQ(ncclCommWindowRegister(comms[0], foreign.get(), 8, &window, 1), ncclUnhandledCudaError);
+  EXPECT_EQ(ncclCommWindowRegister(comms[0], memory, 0, &window, 1), ncclInvalidArgument);
+  ASSERT_EQ(ncclCommWindowRegister(comms[0], memory, 4096, &window, 1), ncclSuccess);
+  EXPECT_EQ(ncclMemFree(memory), ncclInvalidUsage) << "it is registered";
+  EXPECT_EQ(ncclCommWindowDeregister(comms[0], window), ncclSuccess);
+  EXPECT_EQ(ncclCommWindowDeregister(comms[0], window), ncclInvalidArgument);
+  void* handle = nullptr;
+  ASSERT_EQ(ncclCommRegister(comms[0], memory, 4096, &handle), ncclSuccess);
+  EXPECT_EQ(ncclMemFree(memory), ncclInvalidUsage) << "it is registered";
+  ncclCommAbort(comms[0]);
+  EXPECT_EQ(ncclCommDeregister(comms[0], handle), ncclInvalidArgument) << "the communicator is gone";
+  EXPECT_EQ(ncclMemFree(memory), ncclSuccess);
+}
+
+/// A rank of a process of its own, which does what it is told by a byte: to leave, or to end.
+class OtherProcess {
+ public:
+  OtherProcess(const std::string& id, const nccl::Location& location) {
+    EXPECT_EQ(::pipe(told_), 0);
+    process_ = ::fork();
+    if (process_ != 0) return;
+    ::close(told_[1]);
+    nccl::Endpoint endpoint(id, 2, 1, location);
+    for (char word = 0; ::read(told_[0], &word, 1) == 1;) endpoint.leave();
+    ::_exit(0);
+  }
+  ~OtherProcess() {
+    end();
+    ::close(told_[0]);
+  }
+  void leave() const { EXPECT_EQ(::write(told_[1], "l", 1), 1); }
+  void end() {
+    if (process_ == 0) return;
+    ::close(told_[1]);
+    ::waitpid(std::exchange(process_, 0), nullptr, 0);
+  }
+
+ private:
+  int told_[2] = {};
+  pid_t process_ = 0;
+};
+
+TEST(NcclEndpoint, WaitsForTheRanksOfItsHostToLeaveOrEnd) {
+  const nccl::Location here{.host = 1}, there{.host = 2};
+  for (const bool leaves : {true, false}) {
+    const std::string id = nccl::Endpoint::create();
+    OtherProcess other(id, here);
+    nccl::Endpoint own(id, 2, 0, here);
+    ASSERT_TRUE(own.wait_for(1, "the test"));
+    own.leave();
+    auto done = std::async(std::launch::async, [&] { own.wait_for_host("the test"); });
+    EXPECT_EQ(done.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+    leaves ? other.leave() : other.end();
+    EXPECT_EQ(done.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }
+  const std::string id = nccl::Endpoint::create();
+  const OtherProcess other(id, there);
+  nccl::Endpoint own(id, 2, 0, here);
+  ASSERT_TRUE(own.wait_for(1, "the test"));
+  own.leave();
+  own.wait_for_host("the test");  // at once
 }
 
 }  // namespace
