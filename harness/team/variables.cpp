@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -180,10 +179,8 @@ std::map<std::string, std::string> communication_variables(Backend backend,
     }
   }
   if (!gpu) return variables;
-  const char* home = std::getenv("HOME");
   const auto own = variables.find("NCCL_CONF_FILE");
-  for (const fs::path& file : {own == variables.end() ? fs::path(home ? home : "") / ".nccl.conf" : fs::path(own->second),
-                               fs::path("/etc/nccl.conf")}) {
+  for (const fs::path file : nccl_configuration_files(own == variables.end() ? "" : own->second)) {
     std::ifstream in(root / file.relative_path());
     for (std::string line; std::getline(in, line);) {
       const std::size_t at = line.find('=');

@@ -69,8 +69,10 @@ def test_nvlink_that_ranks_of_a_host_do_not_use_is_a_finding(tmp_path):
     assert re.search(rf"nvlink_unused\s+GPUs of {re.escape(HOST)} reach", shown)
     assert result["verdict"]["level"] == "doubtful" and "not by NVLink" in result["verdict"]["headline"]
     assert unused_nvlink(run("network", GPUMODEL_NCCL_TRANSPORT="NET/IB/0/GDRDMA")[0])
+    (tmp_path / ".nccl.conf").write_text("NCCL_DEBUG=INFO\n")
     for name, variables in {"healthy": {}, "no_nvlink": {"GPUMODEL_ARCH": "86", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
-                            "log": {"NCCL_DEBUG": "INFO", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"}}.items():
+                            "log": {"NCCL_DEBUG": "INFO", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
+                            "log_by_file": {"HOME": tmp_path, "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"}}.items():
         assert not unused_nvlink(run(name, **variables)[0]), name
 
 

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <pwd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -57,17 +56,8 @@ void require(void* library, const char* symbol, Function*& function) {
   if (!find(library, {symbol}, function)) throw Unsupported("NCCL has no " + std::string(symbol));
 }
 
-/// The files whose lines NAME=value NCCL adds to the environment.
 bool configuration_asks_for_log() {
-  std::vector<std::string> files = {"/etc/nccl.conf"};
-  const char* named = std::getenv("NCCL_CONF_FILE");
-  const passwd* user = getpwuid(getuid());
-  if (named && *named) {
-    files.emplace_back(named);
-  } else if (user && user->pw_dir) {
-    files.push_back(std::string(user->pw_dir) + "/.nccl.conf");
-  }
-  for (const std::string& name : files) {
+  for (const std::string& name : nccl_configuration_files(from_environment("NCCL_CONF_FILE"))) {
     std::ifstream file(name);
     for (std::string line; std::getline(file, line);) {
       const std::size_t name = line.find('=');

@@ -4,7 +4,10 @@
 #include "harness/team/rank_info.hpp"
 
 #include <gmock/gmock.h>
+#include <pwd.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
@@ -17,6 +20,7 @@ namespace roofmark {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -52,6 +56,18 @@ TEST_F(MemberTest, DescribesThisProcess) {
   EXPECT_FALSE(spread.numa_node);
 }
 
+/// $HOME while it lives.
+class Home {
+ public:
+  explicit Home(const char* path) : before_(std::getenv("HOME") ? std::getenv("HOME") : "") { ::setenv("HOME", path, 1); }
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+  ~Home() { ::setenv("HOME", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
 TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   DeviceInfo gpu;
   gpu.id = "cuda:3";
@@ -85,6 +101,15 @@ TEST_F(MemberTest, OfAGpuItTakesWhatTheDeviceTells) {
   EXPECT_EQ(started_with({}).nccl_ib_hca, "=mlx5_0,mlx5_1");
   put("own.conf", "NCCL_IB_HCA=mlx5_2\nNCCL_PROTO=Simple");
   EXPECT_EQ(started_with({{"NCCL_CONF_FILE", "/own.conf"}}).nccl_ib_hca, "mlx5_2");
+  EXPECT_EQ(started_with({{"NCCL_CONF_FILE", ""}}).nccl_ib_hca, "=mlx5_0,mlx5_1");
+  const passwd* const user = ::getpwuid(::getuid());
+  ASSERT_TRUE(user && user->pw_dir && *user->pw_dir == '/');
+  put(std::string(user->pw_dir).substr(1) + "/.nccl.conf", "NCCL_IB_HCA=mlx5_3\nNCCL_P2P_LEVEL=NVL\n");
+  const Home home("/home/of_test");
+  EXPECT_EQ(started_with({}).nccl_ib_hca, "mlx5_3");
+  put("home/of_test/.nccl.conf", "NCCL_IB_HCA=mlx5_4\n");
+  EXPECT_EQ(started_with({}).nccl_ib_hca, "mlx5_4");
+  EXPECT_THAT(started_with({}).variables, Contains(std::pair("NCCL_P2P_LEVEL", "NVL")));
   const RankInfo member =
       started_with({{"NCCL_CONF_FILE", "/own.conf"}, {"NCCL_IB_HCA", "^mlx5_8"}, {"CUDA_VISIBLE_DEVICES", "3"}, {"OMP", "1"}});
   EXPECT_EQ(member.nccl_ib_hca, "^mlx5_8");
