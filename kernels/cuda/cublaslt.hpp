@@ -72,7 +72,12 @@ inline cudaDataType_t storage(DataType type) {
   return CUDA_R_32F;
 }
 
-inline Handle make_handle() {
+/// Whether the library may answer for mxfp8 with the algorithm that its cache of heuristics has for fp8 of the same shape. Up
+/// to 12.8.3, of CUDA 12.8.0, the cache does not tell modes of scaling apart (Transformer Engine, cublaslt_gemm.cu).
+inline bool confuses_scalings(std::size_t version) { return version <= 120803; }
+
+inline Handle make_handle(std::size_t version = cublasLtGetVersion()) {
+  if (confuses_scalings(version)) check(cublasLtHeuristicsCacheSetCapacity(0));  // 0: no cache
   cublasLtHandle_t made = nullptr;
   check(cublasLtCreate(&made));
   return Handle(made);

@@ -366,13 +366,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   const cudaDataType_t scale = problem.operation.scale;
   const Arrays arrays{a, b, c, d, read_scalar(scale, alpha), read_scalar(scale, beta)};
   if (!c && arrays.beta != 0) return invalid("no C, and beta is not 0");
+  if (c == d && problem.c != problem.d) return invalid("a product in place whose C and D have different layouts");
   if (has_bias(problem.operation) && !problem.operation.bias) return invalid("an epilogue with a bias, and no bias");
   std::uintptr_t bits = 256;
   for (const void* pointer : {a, b, c, static_cast<const void*>(d)}) bits |= reinterpret_cast<std::uintptr_t>(pointer);
   const std::uint32_t alignment = 1u << std::countr_zero(bits);
   if (const cublasStatus_t status = examine(problem, alignment); status != CUBLAS_STATUS_SUCCESS) return status;
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 16) return invalid("a workspace that is not aligned to 16 bytes");
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 256) say("cuBLASLt: the workspace is not aligned to 256 bytes");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256) return invalid("a workspace that is not aligned to 256 bytes");
   std::size_t used_workspace_bytes = 0;
   if (bytes_of_algorithm) {
     const Algorithm algorithm = unpacked(*bytes_of_algorithm);

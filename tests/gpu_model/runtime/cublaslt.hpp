@@ -33,6 +33,8 @@ struct Matrix {
   std::int32_t order = CUBLASLT_ORDER_COL, batches = 1;
   std::uint64_t rows = 0, columns = 0;
   std::int64_t leading_dimension = 0, batch_stride = 0;  ///< in elements
+
+  friend bool operator==(const Matrix&, const Matrix&) = default;
 };
 struct Preference {
   static constexpr std::uint32_t number = 0x50524546;

@@ -130,6 +130,9 @@ const char* unmet_need_of_block_scaling(const Problem& p, std::uint32_t alignmen
   if (p.k() % 32 != 0 || p.a.leading_dimension != p.k() || p.b.leading_dimension != p.k()) {
     return "block scaling needs whole blocks and columns without gaps";
   }
+  if (p.m() * static_cast<std::int64_t>(element_bits(p.c.type)) % 128 != 0) {
+    return "block scaling needs columns of C of whole 16 bytes";
+  }
   for (const void* scales : {p.operation.scales_a, p.operation.scales_b}) {
     if (!scales || reinterpret_cast<std::uintptr_t>(scales) % 16 != 0) return "no scales, or not aligned to 16 bytes";
   }

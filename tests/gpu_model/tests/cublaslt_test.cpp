@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/block_scaled.hpp"
@@ -435,6 +436,27 @@ TEST_F(CublasLt, UsesItsWorkspace) {
   std::vector<char> after(used_workspace_bytes_);
   EXPECT_EQ(cudaMemcpy(after.data(), workspace_, after.size(), cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_NE(after, std::vector<char>(used_workspace_bytes_, 1));
+  void* const aligned = std::exchange(workspace_, static_cast<char*>(workspace_) + 128);
+  EXPECT_EQ(multiply(product, a.data(), b.data(), d.data(), d.data(), 1, 0, workspace_bytes - 128), CUBLAS_STATUS_INVALID_VALUE)
+      << "whole 256 bytes";
+  workspace_ = aligned;
+}
+
+TEST_F(CublasLt, AProductInPlaceHasOneLayout) {
+  const Product product;
+  Array a(product.a()), b(product.b()), d({product.types.cd, product.m + 16, product.n});
+  const auto operation = library::make_operation(product.types.compute, product.types.scale, true, false);
+  const auto of_a = layout(product.a()), of_b = layout(product.b());
+  const auto of_d = layout(product.d()), same = layout(product.d()),
+             wider = layout({product.types.cd, product.m, product.n, 16});
+  ASSERT_EQ(propose(product), CUBLAS_STATUS_SUCCESS);
+  const float one = 1;
+  const auto multiply_into = [&](const library::Matrix& of_c) {
+    return cublasLtMatmul(handle_.get(), operation.get(), &one, a.data(), of_a.get(), b.data(), of_b.get(), &one, d.data(),
+                          of_c.get(), d.data(), of_d.get(), &algorithm_, workspace_, workspace_bytes, stream_);
+  };
+  EXPECT_EQ(multiply_into(same), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(multiply_into(wider), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, RefusesWhatTheAlgorithmWasNotProposedFor) {
@@ -654,6 +676,10 @@ TEST_F(CublasLtScales, ComputeCapability100MultipliesBlocksOf16And32) {
       const auto gap = layout({type, 160, 136, 32}), layout_b = layout({type, 160, 48}), d = layout({DataType::bf16, 136, 48});
       EXPECT_EQ(propose(operation_of({.a = type, .b = type}, a, b), gap, layout_b, d, d), CUBLAS_STATUS_NOT_SUPPORTED);
     }
+    EXPECT_EQ(propose_scaled({.a = DataType::mxfp8, .b = DataType::mxfp8, .m = 132}), CUBLAS_STATUS_NOT_SUPPORTED)
+        << "columns of C of 264 bytes";
+    EXPECT_EQ(propose_scaled({.a = DataType::mxfp8, .b = DataType::mxfp8, .d = DataType::fp32, .m = 132}),
+              CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(propose_scaled({.a = DataType::fp8_vec128, .b = DataType::fp8_vec128}), CUBLAS_STATUS_NOT_SUPPORTED)
         << "the table of scaling modes has 9.0 alone";
   });

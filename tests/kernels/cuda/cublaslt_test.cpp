@@ -42,5 +42,19 @@ TEST(CublasLt, MakesNoBatchThatItDistrusts) {
   EXPECT_NO_THROW(make(2, 0, mended));
 }
 
+TEST(CublasLt, AsksWithoutACacheThatConfusesScalings) {
+  const auto capacity = [] {
+    std::size_t entries = 0;
+    EXPECT_EQ(cublasLtHeuristicsCacheGetCapacity(&entries), CUBLAS_STATUS_SUCCESS);
+    return entries;
+  };
+  const std::size_t usual = capacity();
+  make_handle(120804);
+  EXPECT_EQ(capacity(), usual);
+  make_handle(120803);
+  EXPECT_EQ(capacity(), 0u);
+  EXPECT_EQ(cublasLtHeuristicsCacheSetCapacity(usual), CUBLAS_STATUS_SUCCESS);
+}
+
 }  // namespace
 }  // namespace roofmark::cuda::cublaslt
