@@ -186,6 +186,11 @@ int blocks_per_multiprocessor(const FunctionInfo& about, dim3 block, std::size_t
                static_cast<std::size_t>(model.shared_per_multiprocessor) / shared));
 }
 
+std::uint64_t blocks_at_once(const FunctionInfo& about, const cudaLaunchConfig_t& config) {
+  return static_cast<std::uint64_t>(settings().multiprocessors) *
+         static_cast<std::uint64_t>(blocks_per_multiprocessor(about, config.blockDim, config.dynamicSmemBytes));
+}
+
 /// `cluster`: of the launch, (0, 0, 0) without one; it becomes the cluster that runs.
 Refusal check_cluster(const Kernel& kernel, const FunctionInfo& about, dim3 grid, dim3& cluster) {
   const auto at_least_1 = [](int n) { return static_cast<unsigned>(std::max(1, n)); };
@@ -315,8 +320,7 @@ cudaError_t count_active_clusters(int& clusters, Kernel* kernel, const cudaLaunc
   Refusal refusal = check_blocks(*kernel, *about, config.gridDim, config.blockDim, config.dynamicSmemBytes);
   if (refusal.status == cudaSuccess) refusal = check_cluster(*kernel, *about, config.gridDim, cluster);
   if (refusal.status != cudaSuccess) return fail(refusal.status, refusal.why + " (kernel " + short_name(*kernel) + ")");
-  const int blocks = settings().multiprocessors * blocks_per_multiprocessor(*about, config.blockDim, config.dynamicSmemBytes);
-  clusters = blocks / static_cast<int>(cluster.x * cluster.y * cluster.z);
+  clusters = static_cast<int>(blocks_at_once(*about, config) / (std::uint64_t{cluster.x} * cluster.y * cluster.z));
   return cudaSuccess;
 }
 
@@ -358,15 +362,15 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   Attributes attributes;
   GPUMODEL_CHECK(read_attributes(config, attributes));
-  // The blocks of a cooperative launch run together: by their threads alone they must fit.
-  const dim3 grid = config->gridDim, block = config->blockDim;
-  const auto threads = std::uint64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
-  constexpr std::uint64_t threads_per_multiprocessor = 2048;
-  if (attributes.cooperative && threads > threads_per_multiprocessor * static_cast<std::uint64_t>(settings().multiprocessors)) {
+  Kernel* const kernel = find_kernel(function);
+  const auto* const about = attributes.cooperative && kernel ? load(*kernel) : nullptr;
+  const dim3 grid = config->gridDim;
+  // The blocks of a cooperative launch run together.
+  if (about && std::uint64_t{grid.x} * grid.y * grid.z > blocks_at_once(*about, *config)) {
     return fail(cudaErrorCooperativeLaunchTooLarge);
   }
-  return launch(find_kernel(function), config->gridDim, config->blockDim, attributes.cluster, arguments,
-                config->dynamicSmemBytes, config->stream, attributes.cooperative);
+  return launch(kernel, grid, config->blockDim, attributes.cluster, arguments, config->dynamicSmemBytes, config->stream,
+                attributes.cooperative);
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
   if (!clusters) return fail(cudaErrorInvalidValue);

@@ -43,11 +43,13 @@ cudaLaunchConfig_t configuration_of(int blocks, unsigned threads, cudaLaunchAttr
 
 }  // namespace
 
-cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream) {
+cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream,
+                                std::size_t shared_bytes) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = cooperative ? 1 : 0;
-  const cudaLaunchConfig_t configuration = configuration_of(blocks, 1, attribute, stream);
+  cudaLaunchConfig_t configuration = configuration_of(blocks, 1, attribute, stream);
+  configuration.dynamicSmemBytes = shared_bytes;
   return cudaLaunchKernelEx(&configuration, wait_for_all_blocks_kernel, static_cast<volatile unsigned*>(count), seen);
 }
 cudaError_t set_constant(const void* from, int bytes, int offset, cudaStream_t stream) {

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace gpu_model {
 
 // Kernels that are launched through the runtime. Each returns what the launch did.
@@ -21,7 +23,8 @@ cudaError_t launch_too_wide(cudaStream_t stream);
 /// With that many bytes of dynamic shared memory, after asking for `granted` of them.
 cudaError_t use_shared_memory(int bytes, int granted, cudaStream_t stream);
 /// Each of that many blocks counts itself, waits until all have, and writes the count that it sees to seen[block].
-cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream);
+cudaError_t wait_for_all_blocks(unsigned* count, unsigned* seen, int blocks, bool cooperative, cudaStream_t stream,
+                                std::size_t shared_bytes = 0);
 /// Copies `bytes` of device memory to a constant variable of 64 bytes, from `offset` on.
 cudaError_t set_constant(const void* from, int bytes, int offset, cudaStream_t stream);
 /// Copies the variable to memory.

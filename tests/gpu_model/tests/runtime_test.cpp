@@ -421,6 +421,13 @@ TEST_F(Runtime, BlocksOfACooperativeLaunchRunTogether) {
   ASSERT_EQ(cudaMemcpyAsync(seen, words, sizeof seen, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
   for (const unsigned count : seen) EXPECT_EQ(count, unsigned{blocks});
+  int processors = 0, shared = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0), cudaSuccess);
+  constexpr int shared_of_block = 47 << 10;
+  const int too_many = processors * (shared / (shared_of_block + 1024)) + 1;
+  EXPECT_EQ(wait_for_all_blocks(words, words + 1, too_many, true, stream_, shared_of_block),
+            cudaErrorCooperativeLaunchTooLarge);
 }
 
 TEST_F(Runtime, ConstantVariablesAreWrittenInTheOrderOfTheStream) {
