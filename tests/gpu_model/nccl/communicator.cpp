@@ -27,6 +27,7 @@ struct Communicator::Notice {
   Action action{};
   std::uint64_t bytes = 0;
   int type = 0, op = 0, root = 0;
+  bool is_captured = false;
   double start_ns = 0;  ///< by the clock that all processes share
 };
 
@@ -123,7 +124,8 @@ bool Communicator::perform(const Call& call, double& start_ns) {
 bool Communicator::disagree(const Notice& own, const Notice& other, int rank) {
   const auto describe = [](const Notice& notice) {
     return std::string(name(notice.action)) + " of " + std::to_string(notice.bytes) + " bytes, type " +
-           std::to_string(notice.type) + ", operation " + std::to_string(notice.op) + ", root " + std::to_string(notice.root);
+           std::to_string(notice.type) + ", operation " + std::to_string(notice.op) + ", root " + std::to_string(notice.root) +
+           (notice.is_captured ? ", captured in a graph" : "");
   };
   runtime::say("NCCL: rank %d calls %s; rank %d calls %s: on GPUs this hangs or is undefined", this->rank(),
                describe(own).c_str(), rank, describe(other).c_str());
@@ -134,7 +136,8 @@ bool Communicator::disagree(const Notice& own, const Notice& other, int rank) {
 /// Waits until all ranks have entered the same collective.
 bool Communicator::agree(const Call& call, double& start_ns) {
   const double epoch = model_epoch_ns();
-  Notice own{call.action, call.bytes(), call.type, reduces(call.action) ? call.op : ncclSum, call.root, epoch + start_ns};
+  Notice own{call.action, call.bytes(),     call.type,       reduces(call.action) ? call.op : ncclSum,
+             call.root,   call.is_captured, epoch + start_ns};
   std::vector<Notice> notices(static_cast<std::size_t>(size()));
   std::vector<Part> sends, receives;
   for (int other = 0; other < size(); ++other) {
@@ -145,7 +148,7 @@ bool Communicator::agree(const Call& call, double& start_ns) {
   for (int other = 0; other < size(); ++other) {
     const Notice& notice = notices[static_cast<std::size_t>(other)];
     if (notice.action != own.action || notice.bytes != own.bytes || notice.type != own.type || notice.op != own.op ||
-        notice.root != own.root) {
+        notice.root != own.root || notice.is_captured != own.is_captured) {
       return disagree(own, notice, other);
     }
     start_ns = std::max(start_ns, notice.start_ns - epoch);
@@ -221,7 +224,7 @@ bool Communicator::reduce_parts(const Call& call) {
 
 bool Communicator::exchange_messages(const Call& call, double& start_ns) {
   const double epoch = model_epoch_ns();
-  Notice own{Action::messages, 0, 0, 0, 0, epoch + start_ns};
+  Notice own{Action::messages, 0, 0, 0, 0, call.is_captured, epoch + start_ns};
   std::vector<Notice> expected(call.messages.size(), own), notices(call.messages.size());
   std::vector<Part> sends, receives;
   // The first receive whose peer sent something else.
@@ -233,7 +236,8 @@ bool Communicator::exchange_messages(const Call& call, double& start_ns) {
     parts.push_back({message.peer, bytes_of(message.is_send ? expected[i] : notices[i]), sizeof own});
     if (!message.is_send) {
       parts.back().arrived = [&, i] {
-        if (notices[i].action != Action::messages || notices[i].bytes != expected[i].bytes) wrong = i;
+        const Notice &got = notices[i], &wanted = expected[i];
+        if (got.action != wanted.action || got.bytes != wanted.bytes || got.is_captured != wanted.is_captured) wrong = i;
         return !wrong;
       };
     }

@@ -39,6 +39,7 @@ struct Call {
   ncclRedOp_t op{};
   int root = 0;
   std::vector<Message> messages;
+  bool is_captured = false;  ///< in a graph
 
   /// Of count elements, or of all messages.
   std::size_t bytes() const;

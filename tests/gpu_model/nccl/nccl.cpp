@@ -133,6 +133,8 @@ bool fits(const Communicator& rank, const void* data, std::size_t bytes) {
 }
 
 ncclResult_t add_to_group(ncclComm_t comm, cudaStream_t stream, Call call) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  call.is_captured = cudaStreamIsCapturing(stream, &capture) == cudaSuccess && capture == cudaStreamCaptureStatusActive;
   group_calls.push_back({comm->rank, stream, std::move(call)});
   return group_depth ? ncclSuccess : end_group();
 }
@@ -162,7 +164,8 @@ ncclResult_t enqueue(Action action, const void* in, void* out, std::size_t count
   }
   // A single rank scales by a kernel of its own, which NCCL lacks for fp8.
   if (type == ncclFloat8e4m3 && op == ncclAvg && parts == 1) return refuse(ncclInvalidUsage, "fp8 average of one rank");
-  return add_to_group(comm, stream, {action, static_cast<const char*>(in), static_cast<char*>(out), count, type, op, root, {}});
+  return add_to_group(comm, stream,
+                      {action, static_cast<const char*>(in), static_cast<char*>(out), count, type, op, root, {}, false});
 }
 
 ncclResult_t enqueue_message(bool is_send, void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

@@ -173,6 +173,29 @@ TEST_F(Nccl, RanksThatCallDifferentCollectivesWaitUntilTheyAreAborted) {
               testing::HasSubstr("rank 0 calls all_reduce of 16 bytes, type 7, operation 0, root 0; rank 1 calls all_gather"));
 }
 
+TEST_F(Nccl, AGraphOnOneRankAndAStreamOnAnotherWaitUntilTheyAreAborted) {
+  make(2);
+  const Array<float> first(0, std::vector<float>(8)), second(1, std::vector<float>(8));
+  testing::internal::CaptureStderr();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaSetDevice(0);
+  cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal);
+  ASSERT_EQ(ncclAllReduce(first.get(), first.get(), 4, ncclFloat32, ncclSum, comms[0], streams[0]), ncclSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(streams[0], &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphLaunch(executable, streams[0]), cudaSuccess);
+  ASSERT_EQ(ncclAllReduce(second.get(), second.get(), 4, ncclFloat32, ncclSum, comms[1], streams[1]), ncclSuccess);
+  auto done = std::async(std::launch::async, [&] { cudaStreamSynchronize(streams[1]); });
+  EXPECT_EQ(done.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  for (ncclComm_t comm : comms) ncclCommAbort(comm);
+  done.wait();
+  synchronize();
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("root 0, captured in a graph"));
+}
+
 TEST_F(Nccl, ToDestroyWaitsForAGraphThatHasCapturedACall) {
   make(1);
   const Array<float> data(0, {1, 2, 3});
