@@ -92,8 +92,13 @@ def gemm_words(shape):
     return "".join(f", {key}:{shape[key]}" for key in ("imbalance", "scale", "out", "beta", "epilogue", "act") if key in shape)
 
 
+def gemm_dash(shape, otherwise):
+    """The dash of a line: our own kernels' is their own."""
+    return "dashdot" if shape.get("impl", "").startswith("tiled") else otherwise
+
+
 def gemm_squares(result, entries):
-    """Rate over n of the square products, one colour per type; solid lines for the best algorithm."""
+    """Rate over n of the square products, one colour per type; solid lines for the library's best algorithm."""
     square = [e for e in entries if (s := gemm_sizes(e)) and s[0] == s[1] == s[2] and e["roofmark"]["placement"].get("flops_per_second")]
     if not square:
         return None
@@ -117,7 +122,7 @@ def gemm_squares(result, entries):
         traces.append(plots.records_trace(
             f"{kind}, {impl} {algo}{off_line}", members, [gemm_sizes(e)[0] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="markers" if off_line else "lines+markers",
-            line={"color": colour, "width": 1 if first else 2, "dash": "dash" if first else "solid"},
+            line={"color": colour, "width": 1 if first else 2, "dash": gemm_dash({"impl": impl}, "dash" if first else "solid")},
             marker={"color": colour, "symbol": plots.symbol_of(kind) + ("-open" if first or off_line else ""), "size": 7}))
         for demand in members[0]["roofmark"]["work"]["phases"][0] if members[0]["roofmark"]["work"]["phases"] else []:
             ceiling = ceilings.get(demand["resource"])
@@ -155,10 +160,11 @@ def gemm_projections(_result, entries):
         batch = f"batch {shape['batch']}, " if "batch" in shape else ""
         what = members[0]["roofmark"]["notes"].get("shape of", f"{batch}m {shape['m']}, k {shape['k']}")
         colour = plots.COLOURS[shapes.index(weights(members[0])) % len(plots.COLOURS)]
+        dash = gemm_dash(shape, "dash" if shape.get("algo") == "default" else "dot" if gemm_words(shape) else "solid")
         traces.append(plots.records_trace(
             f"{what}: {kind}, {shape.get('impl', '')} {shape.get('algo', '')}{gemm_words(shape)}", members, [gemm_sizes(e)[1] for e in members],
             [e["roofmark"]["placement"]["flops_per_second"] for e in members], mode="lines+markers",
-            line={"color": colour, "width": 1.6, "dash": "dash" if shape.get("algo") == "default" else "dot" if gemm_words(shape) else "solid"},
+            line={"color": colour, "width": 1.6, "dash": dash},
             marker={"color": colour, "symbol": plots.symbol_of(kind), "size": 7}))
     counts = sorted({gemm_sizes(e)[1] for members in series.values() for e in members})
     x = plots.axis("n (tokens of a transformer layer)", tickvals=counts, ticktext=[f"{count:.0f}" for count in counts])

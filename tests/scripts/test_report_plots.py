@@ -46,7 +46,7 @@ def product(h200, **shape):
     old = next(entry for entry in h200["benchmarks"] if entry["name"].startswith("gemm/bf16/"))
     made = copy.deepcopy(old)
     made["roofmark"]["notes"].pop("shape of", None)
-    made["roofmark"]["shape"] = {key: str(value) for key, value in shape.items()} | {"impl": "cublaslt", "layout": "tn", "algo": "tuned", "cache": "cold"}
+    made["roofmark"]["shape"] = {key: str(value) for key, value in ({"impl": "cublaslt", "layout": "tn", "algo": "tuned", "cache": "cold"} | shape).items()}
     made["name"] = "gemm/bf16/" + "/".join(f"{key}:{value}" for key, value in made["roofmark"]["shape"].items())
     return made
 
@@ -82,6 +82,14 @@ def test_other_outputs_are_not_on_the_line_of_plain_products(h200):
     uneven = [product(h200, batch=8, m=4096, n=16, k=1024, **words) for words in ({}, {"imbalance": 4})]
     assert [trace["name"].partition("tuned")[2] for trace in family_plots.gemm_projections(h200, of_d + uneven)["data"]] == [
         ", out:fp32", ", out:fp32, beta:1", "", ", imbalance:4"]
+
+
+def test_our_own_products_have_lines_of_their_own(h200):
+    squares = [product(h200, m=n, n=n, k=n, impl=impl) for impl in ("cublaslt", "tiled_wgmma") for n in (256, 1024)]
+    layers = [product(h200, m=4096, n=n, k=1024, impl=impl) for impl in ("cublaslt", "tiled_wgmma") for n in (16, 64)]
+    for drawn in (family_plots.gemm_squares(h200, squares)["data"], family_plots.gemm_projections(h200, layers)["data"]):
+        lines = {trace["name"].partition("bf16, ")[2]: trace["line"]["dash"] for trace in drawn if "tuned" in trace["name"]}
+        assert lines == {"cublaslt tuned": "solid", "tiled_wgmma tuned": "dashdot"}
 
 
 def test_a_family_has_a_plot_for_each_unit_of_its_rates(h200):

@@ -70,7 +70,9 @@ TEST(GemmImbalance, SaysWhatThereIsNotWithIt) {
   EXPECT_EQ(reason("fp8", "out:fp8"), "an imbalance needs D of fp8 in bf16");
   EXPECT_EQ(reason("fp32", "beta:1"), "no beta:1 with an imbalance");
   EXPECT_EQ(reason("fp8", "scale:blk128"), "an imbalance needs scale:tensor of fp8");
-  EXPECT_EQ(reason("bf16", "algo:tuned"), "each number of columns has its own algorithms: an imbalance needs algo:default");
+  EXPECT_EQ(reason("bf16", "algo:tuned"),
+            "each number of columns has the library's own algorithms: an imbalance needs algo:default");
+  EXPECT_EQ(reason("bf16", "impl:tiled_wgmma/algo:tuned"), "") << "one kernel for all";
   EXPECT_EQ(reason("nvfp4", "layout:tn"), "no batch of nvfp4");
   const auto of_sizes = [](const std::string& sizes) { return uneven_case(unnamed_gpu(90), "gemm/fp8/" + sizes).unsupported; };
   EXPECT_EQ(of_sizes("batch:4/m:72/n:64/k:64/imbalance:2"), "fp8 needs m and k that are multiples of 16");
@@ -78,6 +80,7 @@ TEST(GemmImbalance, SaysWhatThereIsNotWithIt) {
   EXPECT_EQ(of_sizes("batch:257/m:64/n:64/k:64/imbalance:2"),
             "each product of an imbalance is a call of cuBLASLt, 256 at most");
   EXPECT_EQ(of_sizes("batch:257/m:64/n:64/k:64/imbalance:257"), "") << "one product";
+  EXPECT_EQ(of_sizes("batch:257/m:64/n:64/k:64/imbalance:2/impl:tiled_wgmma"), "") << "one call";
   EXPECT_EQ(uneven_case(two_cores(), "gemm/fp32/batch:257/m:64/n:64/k:64/imbalance:2").unsupported, "");
 }
 
@@ -87,14 +90,23 @@ TEST(GemmImbalance, IsComparedWithTheEvenExpertsOfMixtures) {
   std::map<std::string, int> compared;
   for (const Group& group : list({device, SuiteName::full, {}, 0.9})) {
     for (const Comparison& comparison : group.comparisons) {
+      if (comparison.key == "impl" && !value_of(comparison.numerator.shape, "imbalance").empty()) {
+        EXPECT_EQ(comparison.name, "tiled_wgmma against cublaslt");
+        ++compared["uneven by both"];
+      }
       if (comparison.key != "imbalance") continue;
       EXPECT_EQ(value_of(comparison.numerator.shape, "algo"), "default");
       EXPECT_EQ(value_of(comparison.numerator.shape, "batch"), comparison.name == "1 against 2" ? "8" : "128");
-      ++compared[comparison.name + std::string(" in ") + std::string(name(comparison.numerator.type))];
+      ++compared[comparison.name + " in " + std::string(name(comparison.numerator.type)) + " by " +
+                 value_of(comparison.numerator.shape, "impl")];
     }
   }
-  const std::map<std::string, int> expected = {
-      {"1 against 2 in bf16", 4}, {"1 against 2 in fp8", 4}, {"1 against 4 in bf16", 4}, {"1 against 4 in fp8", 4}};
+  std::map<std::string, int> expected = {{"uneven by both", 16}};
+  for (const char* impl : {"cublaslt", "tiled_wgmma"}) {
+    for (const char* what : {"1 against 2 in bf16", "1 against 2 in fp8", "1 against 4 in bf16", "1 against 4 in fp8"}) {
+      expected[what + std::string(" by ") + impl] = 4;
+    }
+  }
   EXPECT_EQ(compared, expected);
 }
 

@@ -13,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "bench/families/gemm_case.hpp"
 #include "bench/support/case_request.hpp"
 #include "bench/support/listing.hpp"
 #include "kernels/gemm.hpp"
@@ -146,6 +147,22 @@ TEST(GemmCase, SaysWhyADeviceCannotDoIt) {
     EXPECT_THAT(reason(100, type, 64, 48), HasSubstr("multiple of 32"));
     EXPECT_THAT(reason(100, type, 64, 64, "nt"), HasSubstr("layout tn"));
   }
+}
+
+TEST(GemmCase, OfOurOwnHasTheWorkOfTheLibrarysAndNoWorkspace) {
+  if (!&cuda::gemm) GTEST_SKIP() << kNoCuda;
+  const DeviceInfo hopper = unnamed_gpu(90), ampere = unnamed_gpu(80);
+  const GemmProblem problem = {512, 64, 128, DataType::bf16};
+  const auto own = [&](const DeviceInfo& device) { return make_case(on(device), problem, "tuned", {}, {}, kTiledWgmma); };
+  const Case library = make_case(on(hopper), problem, "tuned");
+  EXPECT_EQ(own(hopper).name(), "gemm/bf16/m:512/n:64/k:128/impl:tiled_wgmma/layout:tn/algo:tuned/cache:cold");
+  EXPECT_EQ(own(hopper).unsupported, "");
+  EXPECT_EQ(own(hopper).shared_bytes, 0);
+  for (const Resource resource : {resource::bf16_tensor, resource::dram}) {
+    EXPECT_EQ(own(hopper).work.total(resource), library.work.total(resource));
+  }
+  EXPECT_THAT(own(ampere).unsupported, HasSubstr("tiled_wgmma needs compute capability 9.0"));
+  EXPECT_EQ(compare(own(hopper), library).name, "tiled_wgmma against cublaslt");
 }
 
 TEST(GemmCase, OffersTheLibraryAWorkspaceThatTheSlotsShare) {
