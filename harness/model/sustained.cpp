@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numbers>
 #include <numeric>
 #include <stdexcept>
 
@@ -16,6 +17,8 @@ namespace roofmark {
 namespace {
 
 constexpr double kBurstSeconds = 1, kSettledWithin = 0.01;
+/// Hundreds of seconds of a steady rate lie no further away than so many times their scatter, but for one run in fifty.
+constexpr double kScatters = 4;
 /// Of the burst, in which the clock may fall faster than it is read.
 constexpr double kUnsteadyShare = 0.3;
 
@@ -64,6 +67,16 @@ double mean_seconds(const std::vector<Sample>& samples) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
+/// How much rates that follow one another scatter, relative: by the differences between neighbours, about their median, which a
+/// steady change does not widen. 0 of few rates, whose differences may all be parts of one change.
+double scatter_of(const std::vector<double>& rates) {
+  constexpr std::size_t kEnough = 20;
+  if (rates.size() < kEnough) return 0;
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < rates.size(); ++i) steps.push_back(std::log(rates[i] / rates[i - 1]));
+  return scaled_median_absolute_deviation(steps) / std::numbers::sqrt2;
+}
+
 /// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one; absent if the
 /// last one's is not. The last window has the part of a window after it too: few launches have a rate of their own.
 std::optional<double> settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
@@ -72,16 +85,19 @@ std::optional<double> settled_after(const std::vector<Sample>& samples, double w
   const auto place_of = [&](const Sample& sample) {
     return std::min(std::floor((sample.start_seconds - begin) / window), last);
   };
-  std::optional<double> after = 0;
+  std::vector<double> places, rates;
   for (std::size_t first = 0; first < samples.size();) {
-    const double place = place_of(samples[first]);
+    places.push_back(place_of(samples[first]));
     std::vector<Sample> window_samples;
-    while (first < samples.size() && place_of(samples[first]) <= place) window_samples.push_back(samples[first++]);
-    if (std::abs(settled_seconds / mean_seconds(window_samples) - 1) > kSettledWithin) {
-      after = place < last ? std::optional((place + 1) * window) : std::nullopt;
-    }
+    while (first < samples.size() && place_of(samples[first]) <= places.back()) window_samples.push_back(samples[first++]);
+    rates.push_back(1 / mean_seconds(window_samples));
   }
-  return after;
+  const double within = std::max(kSettledWithin, kScatters * scatter_of(rates));
+  for (std::size_t i = rates.size(); i-- > 0;) {
+    if (std::abs(rates[i] * settled_seconds - 1) <= within) continue;
+    return places[i] < last ? std::optional((places[i] + 1) * window) : std::nullopt;
+  }
+  return 0;
 }
 
 }  // namespace

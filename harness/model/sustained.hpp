@@ -18,7 +18,8 @@ struct Sample;
 struct Sustained {
   double burst_rate = 0;    ///< over the first second; over the first quarter of what lasts less than four seconds
   double settled_rate = 0;  ///< over the last quarter
-  /// From then on each second's rate is within 1 % of the settled rate. Absent: never.
+  /// From then on each second's rate is within 1 % of the settled rate, or, of 20 seconds and more, within 4 standard
+  /// deviations of neighbouring seconds' rates, if that is more. Absent: never.
   std::optional<double> settled_after_seconds;
   double settled_of_burst = 0;
   // Over the same times, from the telemetry; absent where there is none. Clocks are medians over the launches.

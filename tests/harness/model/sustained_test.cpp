@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include "harness/model/measurement.hpp"
 
@@ -164,6 +165,23 @@ TEST(Sustained, ARateThatHeldNeedsNoExplanation) {
 TEST(Sustained, ARateThatFallsToTheEndNeverSettles) {
   const Sustained found = summarized(launches(20, [](double at) { return 1000 - 30 * at; }), {});
   EXPECT_FALSE(found.settled_after_seconds);
+}
+
+// By 1 % alone, some second among 60 lies outside, mostly a late one.
+TEST(Sustained, ARateThatScattersFromSecondToSecondHasSettledWhenItFallsNoMore) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  for (const double fallen : {1.0, 0.9}) {
+    int late = 0;
+    for (int run = 0; run < 200; ++run) {
+      const auto samples =
+          launches(60, [&](double at) { return 4 * std::exp(0.02 * normal(random)) * (at < 20 ? 1 : fallen); });
+      const auto after = summarized(samples, {}).settled_after_seconds;
+      EXPECT_TRUE(fallen == 1 || !after || *after > 19);
+      late += !after || *after > (fallen == 1 ? 0 : 22);
+    }
+    EXPECT_LE(late, 200 * 0.06) << fallen;
+  }
 }
 
 TEST(Sustained, AFewLaunchesAfterTheLastWindowDoNotDecide) {
