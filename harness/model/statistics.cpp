@@ -8,6 +8,7 @@
 #include <numbers>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace roofmark {
 namespace {
@@ -42,6 +43,42 @@ std::vector<double> seconds_of(const std::vector<Sample>& samples) {
   seconds.reserve(samples.size());
   for (const Sample& sample : samples) seconds.push_back(sample.seconds);
   return seconds;
+}
+
+/// Half the step of the clock over the median: that median is no better known. The step is at most the smallest difference
+/// between two samples; 0 where no two are equal, as by a clock whose step is small beside the scatter.
+double half_step(std::vector<double> seconds) {
+  constexpr double kRounding = 1e-9;
+  std::sort(seconds.begin(), seconds.end());
+  const double centre = median(seconds);
+  bool equal = false;
+  double step = 0;
+  for (std::size_t i = 1; i < seconds.size(); ++i) {
+    const double difference = seconds[i] - seconds[i - 1];
+    if (difference <= kRounding * centre) {
+      equal = true;
+    } else if (step == 0 || difference < step) {
+      step = difference;
+    }
+  }
+  return equal && centre > 0 ? step / 2 / centre : 0;
+}
+
+/// The k-th lowest and the k-th highest value. k is the largest number, 1 at least, with which the probability that fewer than
+/// k of all values lie below the median that they scatter about is 1 in 16 at most, whatever their distribution.
+std::pair<double, double> around_median(std::vector<double> values) {
+  constexpr double kMost = 1.0 / 16;
+  const std::size_t n = values.size();
+  // Probabilities of k - 1 values, as a logarithm, and of up to k - 1.
+  double exactly = -static_cast<double>(n) * std::log(2), up_to = std::exp(exactly);
+  std::size_t k = 1;
+  for (;; ++k) {
+    exactly += std::log(static_cast<double>(n - k + 1) / static_cast<double>(k));
+    up_to += std::exp(exactly);
+    if (up_to > kMost) break;
+  }
+  std::sort(values.begin(), values.end());
+  return {values[k - 1], values[n - k]};
 }
 
 std::map<int, double> block_medians(const std::vector<Sample>& samples) {
@@ -108,9 +145,10 @@ Summary summarize(const std::vector<Sample>& samples) {
   for (const auto& [block, value] : block_medians(samples)) logs.push_back(std::log(value));
   // Not where the clock stood still during a block.
   if (logs.size() >= 2 && std::all_of(logs.begin(), logs.end(), [](double log) { return std::isfinite(log); })) {
-    const double factor = std::exp(half_interval(logs));
-    summary.interval_low = summary.median / factor;
-    summary.interval_high = summary.median * factor;
+    const double factor = std::exp(std::max(half_interval(logs), half_step(seconds)));
+    const auto [low, high] = around_median(logs);
+    summary.interval_low = std::min(summary.median / factor, std::exp(low));
+    summary.interval_high = std::max(summary.median * factor, std::exp(high));
   }
   return summary;
 }
@@ -214,14 +252,15 @@ Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sam
     }
   }
   Ratio result;
-  result.ratio = median(seconds_of(denominator)) / median(seconds_of(numerator));
+  const std::vector<double> our_seconds = seconds_of(numerator), their_seconds = seconds_of(denominator);
+  result.ratio = median(their_seconds) / median(our_seconds);
   const std::map<int, double> ours = block_medians(numerator), theirs = block_medians(denominator);
   std::vector<double> logs;
   for (const auto& [block, seconds] : ours) {
     if (const auto pair = theirs.find(block); pair != theirs.end()) logs.push_back(std::log(pair->second / seconds));
   }
   if (logs.size() >= 2) {
-    const double factor = std::exp(half_interval(logs));
+    const double factor = std::exp(std::max(half_interval(logs), half_step(our_seconds) + half_step(their_seconds)));
     result.ratio = std::exp(mean(logs));
     result.low = result.ratio / factor;
     result.high = result.ratio * factor;

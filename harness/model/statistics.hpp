@@ -31,9 +31,10 @@ double student_t_95(int degrees_of_freedom);
 
 /// The statistics of all samples given. The interval is the median times and over exp(t s / sqrt(B)), with s the standard
 /// deviation of the logarithms of the B blocks' medians and t Student's quantile with B - 1 degrees of freedom: a time stays
-/// above 0, and the interval of a rate is the inverse of the time's. Samples of one block share clock, temperature and
-/// neighbours: their own spread would promise an interval that the next block breaks. Absent with one block, and where a
-/// block's median is not above 0.
+/// above 0, and the interval of a rate is the inverse of the time's. It reaches at least the k-th lowest and highest of the
+/// blocks' medians (k = 1 for five blocks), which hold the median however the blocks are distributed, and half a step of the
+/// clock. Samples of one block share clock, temperature and neighbours: their own spread would promise an interval that the
+/// next block breaks. Absent with one block, and where a block's median is not above 0.
 Summary summarize(const std::vector<Sample>& samples);
 
 /// Half the width of a summary's interval on the scale of logarithms: 0.05 for +- 5 %. Absent where there is no interval. Older

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace roofmark {
 namespace {
@@ -112,9 +115,62 @@ TEST(Summarize, TakesTheIntervalFromTheBlocks) {
   EXPECT_NEAR(*summary.interval_low, 2 / factor, 1e-9) << "above 0, although the blocks differ by more than the median";
   EXPECT_NEAR(*summary.interval_high, 2 * factor, 1e-9);
 
-  const Summary same = summarize(samples({{1, 9, 5}, {9, 5, 1}}));
-  EXPECT_EQ(same.interval_low, 5);
-  EXPECT_EQ(same.interval_high, 5);
+  const Summary same = summarize(samples({{1, 9, 5}, {8, 5, 2}}));
+  EXPECT_NEAR(*same.interval_low, 5 / std::exp(0.1), 1e-9) << "half a step of 1, by the clock of these samples";
+  EXPECT_NEAR(*same.interval_high, 5 * std::exp(0.1), 1e-9);
+}
+
+TEST(Summarize, TheIntervalReachesTheBlocksAroundTheMedian) {
+  const auto logs_of = [](const std::vector<double>& values) {
+    std::vector<std::vector<double>> blocks;
+    for (const double value : values) blocks.push_back({std::exp(value + 1e-6 * static_cast<double>(blocks.size()))});
+    const Summary summary = summarize(samples(blocks));
+    return std::pair(std::log(*summary.interval_low), std::log(*summary.interval_high));
+  };
+  // Student's t reaches 0.68 from the median, which is one of the two kinds of blocks.
+  EXPECT_NEAR(logs_of({0, 0, 0, 1, 1}).second, 1, 0.003);
+  EXPECT_NEAR(logs_of({0, 0, 1, 1, 1}).first, 0, 0.003);
+  // Of ten, the third from each end; t reaches 0.35.
+  EXPECT_NEAR(logs_of({0, 0, 0, 0, 0, 0, 0, 1, 1, 1}).second, 1, 0.003);
+  EXPECT_LT(logs_of({0, 0, 0, 0, 0, 0, 0, 0, 1, 1}).second, 0.5);
+  // Of thousands too.
+  std::vector<double> many(2000, 0);
+  std::fill(many.begin() + 1040, many.end(), 1);
+  EXPECT_LT(logs_of(many).second, 0.1);
+  std::fill(many.begin() + 1030, many.end(), 1);
+  EXPECT_NEAR(logs_of(many).second, 1, 0.003);
+}
+
+/// How often the interval of five blocks holds `truth`.
+template <class Draw>
+double covered(double truth, const Draw& draw) {
+  constexpr int kRuns = 2000, kBlocks = 5;
+  int held = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<std::vector<double>> blocks;
+    for (int block = 0; block < kBlocks; ++block) blocks.push_back(draw());
+    const Summary summary = summarize(samples(blocks));
+    held += *summary.interval_low <= truth && truth <= *summary.interval_high;
+  }
+  return held / static_cast<double>(kRuns);
+}
+
+TEST(Summarize, TheIntervalHoldsTheMedian) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  const auto block = [&](double centre, double deviation, auto round) {
+    std::vector<double> values(10);
+    for (double& value : values) value = round(centre * std::exp(deviation * normal(random)));
+    return values;
+  };
+  const auto as_is = [](double value) { return value; };
+  EXPECT_GT(covered(1, [&] { return block(std::exp(0.01 * normal(random)), 0.01, as_is); }), 0.94);
+  // A clock that is 15 % lower in two of five blocks: by Student's t alone 0.6. The median of all lies above the faster level.
+  EXPECT_GT(covered(1.005, [&] { return block(uniform(random) < 0.4 ? 1.15 : 1, 0.005, as_is); }), 0.88);
+  // A clock whose step is the scatter: by Student's t alone 0.5.
+  const auto in_steps = [&](double value) { return std::floor(value + uniform(random)); };
+  EXPECT_GT(covered(40.3, [&] { return block(40.3, 0.01, in_steps); }), 0.94);
 }
 
 TEST(Summarize, CentresTheIntervalOnTheHeadline) {
@@ -226,6 +282,13 @@ TEST(RatioInterval, TurnsOverWithTheCases) {
   EXPECT_LT(*forth.low, forth.ratio);
   EXPECT_DOUBLE_EQ(forth.ratio * back.ratio, 1);
   EXPECT_NEAR(*forth.low * *back.high, 1, 1e-12);
+}
+
+TEST(RatioInterval, IsNoNarrowerThanTheStepsOfTheClock) {
+  const Ratio found = ratio_interval(samples({{4, 4, 5}, {4, 4, 5}}), samples({{8, 8, 8}, {8, 8, 9}}));
+  EXPECT_EQ(found.ratio, 2);
+  EXPECT_NEAR(std::log(*found.high / 2), 0.5 / 4 + 0.5 / 8, 1e-12);
+  EXPECT_NEAR(std::log(*found.low / 2), -0.5 / 4 - 0.5 / 8, 1e-12);
 }
 
 TEST(RatioInterval, AtTheEdges) {
