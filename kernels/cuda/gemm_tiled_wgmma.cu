@@ -145,8 +145,9 @@ std::string unsupported(const GemmProblem& p, int compute_capability) {
   if (p.k % terms != 0 || p.m % rows != 0) {
     return how + " needs k that is a multiple of " + std::to_string(terms) + ", and m of " + std::to_string(rows);
   }
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (p.batch * std::max(p.m, p.n) >= kMost || p.k >= kMost) return how + " has fewer than 2^31 rows, columns and terms";
+  // The ends of tiles are numbers of 32 bits.
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 256;
+  if (p.batch * std::max(p.m, p.n) > kMost || p.k > kMost) return how + " has at most 2^31 - 256 rows, columns and terms";
   return {};
 }
 

@@ -25,8 +25,8 @@
 // 132 SMs the 66 clusters have about 8 x 8 tiles in flight, of which neighbours share lines in L2.
 //
 // The epilogue of a tile writes 64 KiB (16-bit D) in 128-byte lines and is not hidden behind the products of the next tile,
-// only its loads are: at k 4096, 64 steps, it is a few percent. Registers per thread at entry 168 (producer 24, consumers 240
-// after setmaxnreg), shared memory 214 KiB; no spills (ptxas 13.0). It has not been timed on a GPU yet.
+// only its loads are: at k 4096, 64 steps, it is a few percent. Registers per thread at entry 168 (producer 40, consumers 232
+// after setmaxnreg), shared memory 209 KiB; no spills (ptxas 13.0). It has not been timed on a GPU yet.
 namespace roofmark::cuda::tiled_wgmma {
 
 template <DataType kTypeOf, int kClusterOf>
@@ -175,8 +175,7 @@ __device__ void produce(GemmShared<Tiling> shared, const CUtensorMap* a, const C
       for (int step = 0; step < work.steps; ++step, pipeline.advance()) {
         const std::uint32_t full = shared.full(pipeline.stage);
         const int term = step * Tiling::kTerms;
-        mbarrier_try_wait_parity<Tiling::kCluster == 1 ? Scope::cta : Scope::cluster>(shared.free(pipeline.stage),
-                                                                                      pipeline.parity ^ 1);
+        mbarrier_try_wait_parity(shared.free(pipeline.stage), pipeline.parity ^ 1);
         mbarrier_arrive_expect_tx(full, Tiling::kStageBytes);
         tma_load_2d(shared.b(pipeline.stage), b, full, term, column);
         if constexpr (Tiling::kCluster == 1) {
@@ -192,7 +191,8 @@ __device__ void produce(GemmShared<Tiling> shared, const CUtensorMap* a, const C
   }
 }
 
-/// Tells the producers that write to a buffer that this warp has read it.
+/// Tells the producers that write to a buffer that this warp has read it. No fence for the other block: wgmma alone reads it,
+/// and has ended.
 template <class Tiling>
 __device__ void release(std::uint32_t free) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -215,14 +215,17 @@ __device__ void store_pair(std::uint32_t to, typename Tiling::Register first, ty
   }
 }
 
-/// A warp's 16 columns x 256 rows of D, line by line. In a line, chunk c of 16 bytes of column i is stored at c ^ (i % 8):
-/// lanes that store different columns, and those that load one, then use different banks.
+/// A warp's 16 columns x 256 rows of D, line by line. In a line, chunk c of 16 bytes of column i is stored at c ^ s, with s 0,
+/// 2, 4, 6, 1, 3, 5, 7 for the columns in turn: neither 32 lanes that store 4 bytes each, nor 16 that store 8, nor 8 that load
+/// 16 use a bank twice.
 template <class Tiling>
 __device__ void store_tile(std::uint32_t lines, const typename Tiling::Register (&sum)[Tiling::kRows / 2], const GemmWork& work,
                            const GemmTile& at, int column) {
   constexpr int kChunkBytes = 16, kChunkRows = kChunkBytes / Tiling::kOutputBytes, kPairBytes = 2 * Tiling::kOutputBytes;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const auto address = [&](int i, int chunk) { return lines + i * kSlabBytes + ((chunk ^ i % 8) * kChunkBytes); };
+  const auto address = [&](int i, int chunk) {
+    return lines + i * kSlabBytes + ((chunk ^ (2 * i + i / 4 % 2) % 8) * kChunkBytes);
+  };
 #pragma unroll
   for (int line = 0; line < Tiling::kRows / Tiling::kLineRows; ++line) {
 #pragma unroll
@@ -307,7 +310,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, 1)
   if constexpr (Tiling::kCluster == 1) {
     __syncthreads();
   } else {
-    barrier_cluster_arrive_release();
+    barrier_cluster_arrive_relaxed();
     barrier_cluster_wait_acquire();
   }
 

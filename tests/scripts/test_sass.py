@@ -68,6 +68,14 @@ def exponentials_beside_pv(instructions):
     return sum("MUFU.EX2" in text for text in texts[begin:end])
 
 
+def products_without_fence(instructions):
+    """The products of a step, if no fence stands between the first one and the wait for the last."""
+    texts = [text for text, _, _ in instructions]
+    begin = next(i for i, text in enumerate(texts) if "GMMA" in text)
+    end = max(i for i, text in enumerate(texts) if text.startswith("WARPGROUP.DEPBAR.LE gsb0, 0x0"))
+    return 0 if any("MEMBAR" in text for text in texts[begin:end]) else sum("GMMA" in text for text in texts[begin:end])
+
+
 # Object, kernels by their mangled names, architectures, what is counted, and at least how many of it.
 BOTH, HOPPER = ("sm_80", "sm_90a"), ("sm_90a",)
 HELD = [
@@ -95,6 +103,7 @@ HELD = [
     ("attention_tiled_wgmma", r"attention_tiled_wgmma_kernel.*ELi128ELi128E", HOPPER, exponentials_beside_pv, 64),
     ("attention_tiled_wgmma", r"attention_tiled_wgmma_kernel.*ELi128ELi176E", HOPPER, exponentials_beside_pv, 88),
     ("attention_tiled_wgmma", r"attention_tiled_wgmma_kernel.*ELi256ELi80E", HOPPER, exponentials_beside_pv, 40),
+    ("gemm_tiled_wgmma", r"gemm_tiled_wgmma_kernel", HOPPER, products_without_fence, 4),
 ]
 
 
@@ -131,6 +140,13 @@ def test_exponentials_behind_the_wait_for_pv_are_not_beside_it():
     qk, pv, exponential = ("WARPGROUP.DEPBAR.LE gsb0, 0x1", 7, 0), ("WARPGROUP.DEPBAR.LE gsb0, 0x0", 7, 0), ("MUFU.EX2 R4, R4", 0, 0)
     assert exponentials_beside_pv(made(exponential, qk, exponential, exponential, pv, exponential)) == 2
     assert exponentials_beside_pv(made(exponential, qk, pv, exponential, exponential)) == 0
+
+
+def test_a_fence_among_products_is_seen():
+    product, fence, wait = ("HGMMA.64x256x16.F32.BF16 R24, gdesc[UR12], R24", 7, 0), ("@!P0 MEMBAR.ALL.GPU", 7, 0), \
+        ("WARPGROUP.DEPBAR.LE gsb0, 0x0", 7, 0)
+    assert products_without_fence(made(fence, product, product, wait, fence)) == 2
+    assert products_without_fence(made(product, fence, product, wait)) == 0
 
 
 @functools.cache

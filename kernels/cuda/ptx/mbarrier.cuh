@@ -16,10 +16,10 @@ __device__ inline void mbarrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Arrives at the barrier of a block of the cluster, at an address of mapa(). What this thread accessed before is ordered
-/// before what a thread does that waits with Scope::cluster.
+/// Arrives at the barrier of a block of the cluster, at an address of mapa(). Orders no accesses of this thread for other
+/// blocks: release at the cluster's scope is a MEMBAR of the GPU's.
 __device__ inline void mbarrier_arrive_cluster(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 /// Arrives, and adds `bytes` to what the current phase expects.

@@ -44,7 +44,7 @@ TEST(GemmTiledWgmma, SaysWhatItIsAndWhatItMultiplies) {
   refused([](GemmProblem& p) { p.scaling = GemmScaling::vec128; }, "scale:vec128");
   refused([](GemmProblem& p) { p.k = 60; }, "multiple of 8");
   refused([](GemmProblem& p) { p.m = 252; }, "multiple of 8");
-  refused([](GemmProblem& p) { p.n = std::int64_t{1} << 31; }, "2^31");
+  refused([](GemmProblem& p) { p.n = (std::int64_t{1} << 31) - 255; }, "2^31 - 256");
   EXPECT_THAT(kTiledProducts.unsupported(product(DataType::fp8, 8, 1, 8), 90),
               HasSubstr("k that is a multiple of 16, and m of 8"));
 }
