@@ -172,6 +172,7 @@ __device__ void produce(GemmShared<Tiling> shared, const CUtensorMap* a, const C
     if (issues) {
       const int row = at.product * work.rows + at.row;
       const int column = at.first_column + at.column + static_cast<int>(rank) * Tiling::kColumns;
+#pragma unroll 1
       for (int step = 0; step < work.steps; ++step, pipeline.advance()) {
         const std::uint32_t full = shared.full(pipeline.stage);
         const int term = step * Tiling::kTerms;
