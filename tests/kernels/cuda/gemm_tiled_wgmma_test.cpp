@@ -182,6 +182,7 @@ TEST_F(GemmTiledWgmmaTest, FirstProposesClustersWhereTheColumnsFillThem) {
 
 TEST_F(GemmTiledWgmmaTest, RefusesWhatItHasNoKernelFor) {
   EXPECT_THROW(kTiledProducts.plan(product(DataType::fp32, 8, 8, 8), 1, {}), Unsupported);
+  EXPECT_THROW(kTiledProducts.plan(product(DataType::bf16, 1 << 24, 1 << 24, 8), 1, {}), Unsupported) << "2^32 tiles";
 }
 
 }  // namespace
