@@ -283,8 +283,12 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   Case made =
       make_case(listing, problem, asked.word_or("algo", tunes ? "tuned" : "default"), {},
                 asked.one_of(kActivation, kActivations, Activation::fused), asked.word_of("impl", impls, impls.front()));
-  // A sweep over batches may begin with one product.
+  // A sweep over batches may begin with one product, and one over imbalances with even products.
   if (problem.batch == 1 && asked.has(kBatch)) made.shape.insert(made.shape.begin(), {kBatch, "1"});
+  if (problem.imbalance == 1 && asked.has(kImbalance)) {
+    const auto k = std::find_if(made.shape.begin(), made.shape.end(), [](const auto& entry) { return entry.first == "k"; });
+    made.shape.insert(std::next(k), {kImbalance, "1"});
+  }
   return made;
 }
 

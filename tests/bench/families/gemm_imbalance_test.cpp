@@ -25,8 +25,9 @@ TEST(GemmImbalance, IsInTheNameBehindTheSizes) {
   const auto named = [&](const std::string& words) { return uneven_case(device, sizes + words).name(); };
   EXPECT_EQ(named("/imbalance:4"), sizes + "/imbalance:4/impl:cublaslt/layout:tn/algo:default/cache:cold");
   EXPECT_EQ(named("/imbalance:4/out:fp32"), sizes + "/imbalance:4/out:fp32/impl:cublaslt/layout:tn/algo:default/cache:cold");
-  EXPECT_EQ(named("/imbalance:1"), sizes + "/impl:cublaslt/layout:tn/algo:default/cache:cold") << "the algo of its neighbours";
-  EXPECT_EQ(named("/imbalance:1/algo:tuned"), sizes + "/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
+  EXPECT_EQ(named("/imbalance:1"), sizes + "/imbalance:1/impl:cublaslt/layout:tn/algo:default/cache:cold")
+      << "in one table with its neighbours, and with their algo";
+  EXPECT_EQ(named("/imbalance:1/algo:tuned"), sizes + "/imbalance:1/impl:cublaslt/layout:tn/algo:tuned/cache:cold");
   EXPECT_EQ(uneven_case(two_cores(), "gemm/fp32/batch:3/m:1/n:1/k:1/imbalance:3").name(),
             "gemm/fp32/batch:3/m:1/n:1/k:1/imbalance:3/impl:blas/layout:tn/algo:default/cache:cold");
   for (const char* words : {"/imbalance:0", "/imbalance:9", "/imbalance:1.5"}) {

@@ -96,7 +96,7 @@ TEST(ChosenCases, SizesThatNoSuiteHasAreMade) {
   EXPECT_THAT(names(h200(), "gemm/bf16/m:100/n:200/k:304"),
               ElementsAre("gemm/bf16/m:100/n:200/k:304/impl:cublaslt/layout:tn/algo:tuned/cache:cold"));
   EXPECT_THAT(names(h200(), "gemm/bf16/batch:8/m:96/n:50/k:64/imbalance:1,8"),
-              ElementsAre("gemm/bf16/batch:8/m:96/n:50/k:64/impl:cublaslt/layout:tn/algo:default/cache:cold",
+              ElementsAre("gemm/bf16/batch:8/m:96/n:50/k:64/imbalance:1/impl:cublaslt/layout:tn/algo:default/cache:cold",
                           "gemm/bf16/batch:8/m:96/n:50/k:64/imbalance:8/impl:cublaslt/layout:tn/algo:default/cache:cold"));
   EXPECT_THAT(names(two_cores(), "gemm/fp64/m=n=k:100"),
               ElementsAre("gemm/fp64/m:100/n:100/k:100/impl:blas/layout:tn/algo:default/cache:cold"));
