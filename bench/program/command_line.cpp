@@ -123,11 +123,11 @@ std::string case_seconds() {
   });
 }
 
-/// "120, smoke 20 on a GPU and 10 on the CPU once it is open"
+/// "120; smoke: 20 on a GPU, 10 on a CPU, once the device is open"
 std::string timeouts() {
   return fmt::format("{:g}", kTimeoutSeconds) + of_suites("", [](const Suite& suite) {
            const auto& limit = suite.limit;
-           return limit ? fmt::format(", {} {:g} on a GPU and {:g} on the CPU once it is open", suite.name, limit->gpu,
+           return limit ? fmt::format("; {}: {:g} on a GPU, {:g} on a CPU, once the device is open", suite.name, limit->gpu,
                                       limit->cpu)
                         : "";
          });
@@ -150,15 +150,16 @@ void add_selection(CLI::App& command, Selection& selection, const Devices& devic
   command.add_option("--device", selection.device, devices.help)->type_name(devices.value)->default_str(selection.device);
   add_word(command, "--suite", selection.suite, kSuites, "the set of cases and their timing budget")->default_str("baseline");
   command
-      .add_option("--case", selection.cases,
-                  "measure this case instead of the suite's, in any size, with the ceilings that it needs, or with the suite "
-                  "sustained as a load that lasts; repeatable (Cases, below); @FILE: the names in a file, one per line")
+      .add_option(
+          "--case", selection.cases,
+          "measure this case, in any size, instead of the suite's cases, and the ceilings that it needs; with the suite "
+          "sustained, as a sustained load; repeatable (see Cases); @FILE: names from a file, one per line")
       ->type_name("NAME|@FILE")
       ->allow_extra_args(false);
   command
-      .add_option(
-          "--filter", selection.filter,
-          "run only cases whose name matches this regular expression, and the ceilings that they need (`list` shows the names)")
+      .add_option("--filter", selection.filter,
+                  "select only cases whose name matches this regular expression, and the ceilings that they need (`list` shows "
+                  "the names)")
       ->type_name("EXPRESSION");
   command.add_option("--exclude", selection.exclude, "skip cases whose name matches this regular expression")
       ->type_name("EXPRESSION");
@@ -187,11 +188,9 @@ void add_run_options(CLI::App& command, RunOptions& options, std::vector<std::st
       ->check(between(0.001, kMostCaseSeconds))
       ->default_str(case_seconds());
   command
-      .add_option(
-          "--seconds", options.selection.seconds,
-          fmt::format(
-              "total duration of the loads of the suite {}, 1 to {:.0f}; filling and checking their memory comes on top",
-              suites_with_a_duration(), kMostTotalSeconds))
+      .add_option("--seconds", options.selection.seconds,
+                  fmt::format("total duration of the suite {}, 1 to {:.0f}; filling and checking the memory takes extra time",
+                              suites_with_a_duration(), kMostTotalSeconds))
       ->type_name("SECONDS")
       ->check(between(1, kMostTotalSeconds))
       ->default_str(of_suites(

@@ -92,10 +92,10 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   add_selection(*run_command, arguments.run.selection,
                 {"auto|cpu|cuda:N|all",
                  "auto: the first GPU, or the CPU if there is no GPU; all: each GPU alone, then all at once (8 GPUs take about "
-                 "9 times as long as one), with the suites smoke and sustained only at once"});
+                 "9 times as long as one); smoke and sustained: only all at once"});
   add_run_options(*run_command, arguments.run, arguments.labels);
   add_expected(*run_command, "--expect-gpus", arguments.run.expected_gpus,
-               "stop unless exactly this many GPUs can be used, whichever --device measures");
+               "stop unless exactly this many GPUs can be used, also if --device selects fewer");
   CLI::App* list_command = add_command(app, "list", "list the cases of a suite and the work of each",
                                        std::string("Examples:\n"
                                                    "  roofmark list --suite quick --filter '^attention/'\n"
@@ -121,7 +121,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                                           "Examples:\n"
                                           "  roofmark recover node7\n"
                                           "  roofmark recover node7 --out /scratch/node7    if the disk of node7 is full\n"
-                                          "Exit status, as of the run by what its journal holds:\n"
+                                          "Exit status, as the run would have had by its journal:\n"
                                           "  0  everything was measured\n"
                                           "  1  a result is wrong, GPUs or ranks gave different bits, or a device\n"
                                           "     reports faults\n"

@@ -329,22 +329,25 @@ def split(paths):
 def main(arguments):
     parser = Parser(
         prog="compare", usage="compare [--margin PERCENT] [--fail-above PERCENT] [--json FILE] A... -- B...",
-        description="Compares the runs of A, the baseline, with those of B, case by case. ratio = seconds in A / seconds in B: above 1, B is "
-        "faster. SLOWER and FASTER: significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false alarms in all) "
-        "and beyond the margin, with at least 2 runs per side, which find only large differences among few cases. The same: the 95 % interval of the ratio is within the margin; one run against "
+        description="Compares the runs of B with those of the baseline A, case by case. ratio = seconds in A / seconds in B: above 1, B is "
+        "faster. SLOWER, FASTER: the difference is significant (Mann-Whitney, or Student's t with few runs; Holm over all cases, 1 % false "
+        "alarms in all) and exceeds the margin; this takes at least 2 runs per side, and 2 find only large differences among few cases. "
+        "The same: the 95 % interval of the ratio is within the margin; one run against "
         f"fewer than {significance.FEWEST_RUNS} never shows that. Else undecided: with one run on a side a case only seems slower or faster, "
         f"by more than {100 * significance.MARGIN_OF_ONE_RUN:g} %, and does not fail.",
-        epilog="To find a slowdown of 2 % among 300 cases with 95 % power takes 9 runs per side if medians of runs scatter "
-        "by 0.5 %, 45 at 1.5 %, 77 at 2 %; 2 per side find nothing among so many. Alternate the runs of A and B. Exit status: 1 a case is SLOWER (with --fail-above: by more than "
-        "that), has a worse status in B (wrong, failed, not run), or other bits for an equal fingerprint key; 2 bad usage or input, results of different kinds, or no case in common; 3 the file could not be written; else 0. Cases of one side alone do not fail: the first line counts them.")
+        epilog="Alternate the runs of A and B. A slowdown of 2 % among 300 cases is found with 95 % power by 9 runs per side if the medians "
+        "of runs scatter by 0.5 %, by 45 at 1.5 %, by 77 at 2 %; 2 per side find nothing among so many cases. Exit status: 1 a case is "
+        "SLOWER (with --fail-above: by more than that), has a worse status in B (wrong, failed, not run), or has other bits for an equal "
+        "fingerprint key; 2 bad usage or input, results of different kinds, or no case in common; 3 the file could not be written; else 0. "
+        "Cases that only one side has do not fail: the first line counts them.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="a result file, or a folder that is searched for result.json")
     parser.add_argument("--margin", type=percentage, default=MARGIN, metavar="PERCENT",
                         help=f"smallest difference that matters (default: {100 * MARGIN:g}). With fewer than {significance.FEWEST_RUNS} runs per "
                         f"side (6 and 9, 4 and 15, 3 and 26 count as {significance.FEWEST_RUNS} each) only differences above "
                         f"{100 * significance.MARGIN_OF_FEW_RUNS:g} %% are called SLOWER or FASTER")
     parser.add_argument("--fail-above", type=percentage, default=0, metavar="PERCENT",
-                        help="a case that is SLOWER makes the exit status 1 only beyond this share of its time (default: always); a worse "
-                        "status and other bits do in any case")
+                        help="a SLOWER case makes the exit status 1 only if it is slower by more than this share of its time (default: "
+                        "always); a worse status and other bits always do")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to this file")
     # argparse keeps "--" to itself.
     options = parser.parse_intermixed_args([SEPARATOR if argument == "--" else argument for argument in arguments])

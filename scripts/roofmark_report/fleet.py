@@ -107,19 +107,19 @@ def show(connection, by, good, bad):
 def main(arguments):
     parser = Parser(
         prog="fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Names the machines that stand out among the result files (*.json) below a folder. Writes fleet.html, and the host names in\n"
-        "good.txt and bad.txt, one per line.",
-        epilog=describe_tables() + "\n\nExit status: 0 nothing stands out (of two, neither can); 1 something does, or a file could not be read; 2 bad usage or input; "
+        description="Reads the result files (*.json) below a folder and names the machines that stand out. Writes fleet.html, and good.txt and\n"
+        "bad.txt with one host name per line.",
+        epilog=describe_tables() + "\n\nExit status: 0 nothing stands out (with two of a kind, neither can); 1 something does, or a file could not be read; 2 bad usage or input; "
         "3 a file could not\nbe written.")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--by", metavar="LABEL", default="host", help="groups to compare: a label of the runs (--label rack=...), or one of "
                         f"{', '.join(fleet_judge.COLUMNS)} [host]")
-    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="a verdict of `roofmark accept --json` about these machines, as a label; it counts before verdicts below FOLDER, which are found without this flag")
+    parser.add_argument("--verdict", metavar="FILE", action="append", default=[], help="a verdict of `roofmark accept --json` about these machines, used as a label; it takes precedence over verdicts below FOLDER, which are found without this flag")
     parser.add_argument("--out", metavar="FOLDER", help="folder of the page and the lists [FOLDER itself]")
     parser.add_argument("--prometheus", metavar="FILE", help="also write metrics in Prometheus' text format, for node_exporter's textfile "
                         "collector; scripts/fleet_dashboard.json shows them in Grafana")
     parser.add_argument("--prometheus-cases", metavar="EXPRESSION", default="", help="with --prometheus: only the cases whose name matches this regular "
-                        "expression; a large fleet has a million series of all cases [all]")
+                        "expression; all cases of a large fleet are a million series [all]")
     parser.add_argument("--sql", metavar="QUERY", help="print the rows of a query over the tables below, and write nothing")
     options = parser.parse_args(arguments)
     if options.prometheus_cases and not options.prometheus:
