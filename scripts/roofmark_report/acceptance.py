@@ -72,7 +72,7 @@ def drawn_files(verdict, paths, files):
     kinds = {}
     for _, path, file in ordered:
         kinds.setdefault(tuple(sorted({device["name"] for device in file["devices"].values()})), (file["where"], path))
-    return [(f"{', '.join(kind)}: {where}, the one with the smallest margin", path) for kind, (where, path) in list(kinds.items())[:DRAWN]]
+    return [(f"{', '.join(kind)}: {where}, with the smallest margin", path) for kind, (where, path) in list(kinds.items())[:DRAWN]]
 
 
 def _same_legend(figure, first):
@@ -178,8 +178,8 @@ def page(verdict, digest, name, results, title=None, every=False):
 def main(arguments):
     parser = Parser(
         prog="acceptance", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Writes the acceptance document of a delivery: page one is what is signed, with the verdict of `roofmark accept`, the devices and\n"
-        "the key figures; the annexes are every rule with its evidence and what was not measured. One self-contained HTML file that a browser\n"
+        description="Writes the acceptance document of a delivery: page one, for the signatures, has the verdict of `roofmark accept`, the devices\n"
+        "and the key figures; the annexes have every rule with its evidence, and what was not measured. One self-contained HTML file that a browser\n"
         "prints to A4; the verdict is also written as JSON.",
         epilog="ROOFMARK names the program where it is not in build/release or build/cpu-only, beside these scripts' installation, or in PATH.\n\n"
         "Exit status: 0 accepted; 1 not accepted; 2 bad usage or input; 3 the document could not be written.")

@@ -354,7 +354,7 @@ def overlap_rows(result):
     columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both together", "", True),
                ("Hidden", "Of what can be hidden: (product + all-reduce - both) / the shorter of the two", True),
                ("± 95 %", "From the intervals of the three times", True),
-               ("Product covers", "Share of the all-reduce that the product lasts: it can hide no more", True),
+               ("Product covers", "Product / all-reduce, 100 % at most: the share of the all-reduce that the product can hide", True),
                ("Product slowed by", "Only if the product takes longer than the all-reduce", True)]
     return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
                       share(o["hidden"]), share(o.get("hidden_half_width")), share(o["covered"]), share(o.get("slow_down"))] for o in result["communication"]["overlaps"]]

@@ -77,7 +77,7 @@ def health(result):
     found = sorted(result["health"], key=lambda one: "advice" not in one)
     bad = sum("advice" in one for one in found)
     answer = ("The environment could not be read." if not found else
-              f"{bad} of {units.plural(len(found), 'check')} of the environment can make the results worse." if bad else
+              f"{bad} of {units.plural(len(found), 'check')} of the environment found something that can make the results worse." if bad else
               f"The environment is fine in all {units.plural(len(found), 'check')}.")
     return answer, [(one["what"] + (f" (rank {one['rank']})" if "rank" in one else ""), one["state"], one.get("advice", "")) for one in found]
 

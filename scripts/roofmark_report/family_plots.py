@@ -338,8 +338,8 @@ def of_family(family, result, entries):
                 (access_latency.over_sms(result, entries), "Time per access to the same line from each SM. "
                  "Thick: SMs at the same distance: near the half of L2 that holds the line, or near the other half."),
                 (access_latency.loaded(result, entries), "Time per access while other SMs read, from an idle memory to a busy one."),
-                (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. Lines "
-                 "across: the ceilings of the links (grey: measured, red: theoretical).")]
+                (transfers.plot(result, entries), "Rate over each link. Dotted: time = latency + bytes / rate, fitted over the sizes. "
+                 "Horizontal lines: the ceilings of the links (grey: measured, red: theoretical).")]
         if not any(figure for figure, _ in made):
             made = [(figure, "") for figure in generic(entries)]
     return [(figure, caption) for figure, caption in made if figure]

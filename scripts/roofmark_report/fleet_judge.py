@@ -32,7 +32,7 @@ KINDS = {
     "not_accepted": ("bad", "The newest verdict of `roofmark accept` on the host is FAIL."),
     "undecided": ("not measured", "The newest verdict of `roofmark accept` on the host is NOT MEASURED or INSIDE THE INTERVAL: it is in neither list."),
     "several_hosts": ("good", "Its runs are from several hosts: it was moved, or two GPUs have one UUID. It counts for the host of its newest run."),
-    "drift": ("good", "Versions of one model differ from the majority's, or none has the majority."),
+    "drift": ("good", "Versions differ from those of most devices of the model, or no version has a majority."),
 }
 
 VIEWS = {

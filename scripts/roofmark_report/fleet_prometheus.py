@@ -26,7 +26,7 @@ METRICS = {
     "roofmark_ceiling_per_second": ("Measured ceiling of a resource, in its unit per second.", _OF_CEILING.format("empirical")),
     "roofmark_ceiling_of_theoretical_ratio": ("Measured ceiling / theoretical ceiling.", _OF_CEILING.format("share")),
     "roofmark_gpu_run_timestamp_seconds": ("When the newest run of a GPU began.", _OF_GPU.format("epoch(started)")),
-    "roofmark_host_good": ("1: nothing speaks against the host; 0: it is bad, or was not measured.",
+    "roofmark_host_good": ("1: the host is good; 0: it is bad, or was not measured.",
                            "SELECT host, verdict, (verdict = 'good')::INTEGER AS value FROM hosts ORDER BY ALL"),
     "roofmark_host_accepted": ("1: `roofmark accept` accepted the host; 0: not.", _ACCEPTED.format("host, ", "node")),
     "roofmark_gpu_accepted": ("1: `roofmark accept` accepted the GPU; 0: not.", _ACCEPTED.format("host, gpu AS uuid, ", "gpu")),

@@ -375,6 +375,6 @@ def load(folder, scratch, verdicts=()):
             connection.execute("INSERT INTO unread VALUES (?, ?)", [_shown(path.relative_to(folder)), "the journal of a run without its result; `roofmark recover` rebuilds that"])
     if not connection.execute("SELECT count(*) FROM runs").fetchone()[0]:
         unread = connection.execute("SELECT * FROM (FROM unread UNION ALL FROM left_out) ORDER BY file").fetchone()
-        file, reason = unread or (files[0][1], "a verdict and no result")
+        file, reason = unread or (files[0][1], "a verdict, not a result")
         raise Problem(BAD_INPUT, f"none of {len(files)} files in {folder} can be read; {file}: {reason}")
     return connection

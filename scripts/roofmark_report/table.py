@@ -50,7 +50,7 @@ COLUMNS = {
     "median": _part("measurement", "median", "seconds per launch: the median of all samples", units.seconds),
     "low": _end(0, "lower end of the median's 95 % interval, in seconds"),
     "high": _end(1, "its upper end"),
-    "flops": Column("model FLOPs per second; of int8 and atomic additions, operations", lambda record: record.get("placement", {}).get("flops_per_second"),
+    "flops": Column("model FLOPs per second; for int8 and atomic additions, operations per second", lambda record: record.get("placement", {}).get("flops_per_second"),
                     lambda value, record: units.rate(value, units.operation(record))),
     "bytes": _part("placement", "bytes_per_second", "compulsory bytes per second", lambda value: units.rate(value, "B")),
     "algbw": _bus(1, "of a collective: size / time, in bytes per second"),
