@@ -120,6 +120,20 @@ void find_energy_mismatch(const Record& record, std::vector<Finding>& findings) 
                       record.name(), std::abs(ratio - 1)});
 }
 
+/// "3 dips of the rate, 14 s in all; the deepest ..."
+Finding finding_of(const Dips& dips) {
+  const std::string deepest =
+      fmt::format("to {} of that of the median second, {:.0f} s after the start, for {:.0f} s", format_share(dips.deepest),
+                  std::floor(dips.deepest_after), std::ceil(dips.deepest_seconds));
+  return {FindingKind::dips,
+          dips.count == 1 ? "the rate dipped " + deepest
+                          : fmt::format("{} dips of the rate, {:.0f} s in all; the deepest {}", dips.count,
+                                        std::ceil(dips.seconds), deepest),
+          {},
+          1 - dips.deepest,
+          fmt::format("the rate dipped to {}", format_share(dips.deepest))};
+}
+
 /// How far the rate fell under sustained load of one device.
 std::vector<Finding> decays(const Sustained& rates) {
   constexpr double kDecay = 0.95, kExplained = 0.9;
@@ -154,6 +168,7 @@ std::vector<Finding> decays(const Sustained& rates) {
                      std::abs(*ratio - 1),
                      fmt::format("the rate per {} {} to {}", clock, *ratio < 1 ? "fell" : "rose", format_share(*ratio))});
   }
+  if (rates.dips && rates.dips->count > 0) found.push_back(finding_of(*rates.dips));
   return found;
 }
 
@@ -283,6 +298,7 @@ FoundBy readings_of(const std::vector<Record>& records, const PowerLimits& power
   const auto see = [&](const Sustained& rates) {
     read |= FoundBy::sustained;
     if (rates.rate_per_clock_ratio) read |= FoundBy::sustained_clock;
+    if (rates.dips) read |= FoundBy::dips;
   };
   for (const Record& record : records) {
     if (record.sustained) see(*record.sustained);

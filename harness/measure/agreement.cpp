@@ -13,11 +13,12 @@
 
 namespace roofmark {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_after_seconds, settled_of_burst, burst_clock_hz,
-                                   settled_clock_hz, burst_memory_clock_hz, settled_memory_clock_hz, burst_power_watts,
-                                   settled_power_watts, burst_temperature_celsius, settled_temperature_celsius, clock,
-                                   rate_per_clock_ratio, explained_by_clock, launches_checked, share_checked,
-                                   checking_share_of_time)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dips, count, seconds, deepest, deepest_after, deepest_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sustained, burst_rate, settled_rate, settled_after_seconds, settled_of_burst, dips,
+                                   burst_clock_hz, settled_clock_hz, burst_memory_clock_hz, settled_memory_clock_hz,
+                                   burst_power_watts, settled_power_watts, burst_temperature_celsius,
+                                   settled_temperature_celsius, clock, rate_per_clock_ratio, explained_by_clock,
+                                   launches_checked, share_checked, checking_share_of_time)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTimes, median, maximum, p95, p99, clock_hz, power_watts, throttled_share, sm_clock_hz,
                                    sustained, interval_low, interval_high, temperature_celsius, memory_temperature_celsius,
                                    slowdown_margin_celsius, joules_per_launch)

@@ -46,20 +46,21 @@ enum class FoundBy : unsigned {
   sustained_clock = 256,
   host_link = 512,  ///< its speed under load, of one rank's device
   power = 1024,     ///< of a record, with the throttle reasons and the power limit
+  dips = 2048,      ///< of a sustained load of enough seconds
 };
 
 /// By bit.
 inline constexpr std::string_view kFoundBy[] = {"results", "ranks",     "session",         "counters",  "clock", "throttling",
-                                                "energy",  "sustained", "sustained_clock", "host_link", "power"};
+                                                "energy",  "sustained", "sustained_clock", "host_link", "power", "dips"};
 
-static_assert(unsigned(FoundBy::power) == 1U << (std::size(kFoundBy) - 1));
+static_assert(unsigned(FoundBy::dips) == 1U << (std::size(kFoundBy) - 1));
 
 constexpr FoundBy operator|(FoundBy a, FoundBy b) { return FoundBy(unsigned(a) | unsigned(b)); }
 constexpr FoundBy& operator|=(FoundBy& a, FoundBy b) { return a = a | b; }
 
 /// Without a reading of its own, that a kind was not found says nothing.
 inline constexpr FoundBy kReadings = FoundBy::clock | FoundBy::throttling | FoundBy::energy | FoundBy::sustained |
-                                     FoundBy::sustained_clock | FoundBy::host_link | FoundBy::power;
+                                     FoundBy::sustained_clock | FoundBy::host_link | FoundBy::power | FoundBy::dips;
 /// What ends with the device's telemetry.
 inline constexpr FoundBy kByTelemetry = FoundBy::throttling | FoundBy::energy | FoundBy::power;
 
@@ -82,6 +83,7 @@ enum class FindingKind {
   decay,
   decay_by_clock,
   rate_per_clock,
+  dips,
   energy,
   uncorrected_errors,
   corrected_errors,
@@ -199,6 +201,10 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::rate_per_clock, "rate_per_clock", Severity::warning, Doubt::rates, FoundBy::sustained_clock,
      "The rate did not follow its clock, so neither power nor temperature explains it. Check for other programs, the other "
      "clocks and the ECC counters."},
+    {FindingKind::dips, "dips", Severity::warning, Doubt::nothing, FoundBy::dips,
+     "The load slowed down and recovered. Compare the time with throttle reasons, clock and temperature over the run (the "
+     "report "
+     "draws them), over links with the errors and the congestion of the network ports, and with what else ran then."},
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing, FoundBy::energy,
      "The energy counter and the power readings disagree: do not use either for energy per launch. Report the driver."},
     {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device, FoundBy::counters,

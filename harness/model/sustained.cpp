@@ -67,37 +67,86 @@ double mean_seconds(const std::vector<Sample>& samples) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
+/// The launches that began in one second.
+struct Window {
+  double begin, end;  ///< seconds from the first sample on
+  double rate;        ///< without the slowest 1 %
+  double rate_of_all;
+  bool is_last;
+};
+
+/// All windows in which a launch began. The last one has the part of a window after it too: few launches have a rate of their
+/// own.
+std::vector<Window> windows_of(const std::vector<Sample>& samples, double width, double end) {
+  const double begin = samples.front().start_seconds;
+  const double last = std::max(0.0, std::floor((end - begin) / width) - 1);
+  const auto place_of = [&](const Sample& sample) {
+    return std::min(std::floor((sample.start_seconds - begin) / width), last);
+  };
+  std::vector<Window> windows;
+  for (std::size_t first = 0; first < samples.size();) {
+    const double place = place_of(samples[first]), at = samples[first].start_seconds - begin;
+    std::vector<Sample> inside;
+    double seconds = 0;
+    while (first < samples.size() && place_of(samples[first]) <= place) {
+      seconds += samples[first].seconds;
+      inside.push_back(samples[first++]);
+    }
+    windows.push_back(
+        {at, (place + 1) * width, 1 / mean_seconds(inside), static_cast<double>(inside.size()) / seconds, place >= last});
+  }
+  return windows;
+}
+
+/// Of fewer seconds the differences may all be parts of one change.
+constexpr std::size_t kEnoughWindows = 20;
+
 /// How much rates that follow one another scatter, relative: by the differences between neighbours, about their median, which a
-/// steady change does not widen. 0 of few rates, whose differences may all be parts of one change.
-double scatter_of(const std::vector<double>& rates) {
-  constexpr std::size_t kEnough = 20;
-  if (rates.size() < kEnough) return 0;
+/// steady change does not widen. 0 of few.
+double scatter_of(const std::vector<Window>& windows, double Window::*rate) {
+  if (windows.size() < kEnoughWindows) return 0;
   std::vector<double> steps;
-  for (std::size_t i = 1; i < rates.size(); ++i) steps.push_back(std::log(rates[i] / rates[i - 1]));
+  for (std::size_t i = 1; i < windows.size(); ++i) steps.push_back(std::log(windows[i].*rate / windows[i - 1].*rate));
   return scaled_median_absolute_deviation(steps) / std::numbers::sqrt2;
 }
 
 /// From when on, counted from the first sample, every window's rate is within the tolerance of the settled one; absent if the
-/// last one's is not. The last window has the part of a window after it too: few launches have a rate of their own.
-std::optional<double> settled_after(const std::vector<Sample>& samples, double window, double end, double settled_seconds) {
-  const double begin = samples.front().start_seconds;
-  const double last = std::max(0.0, std::floor((end - begin) / window) - 1);
-  const auto place_of = [&](const Sample& sample) {
-    return std::min(std::floor((sample.start_seconds - begin) / window), last);
-  };
-  std::vector<double> places, rates;
-  for (std::size_t first = 0; first < samples.size();) {
-    places.push_back(place_of(samples[first]));
-    std::vector<Sample> window_samples;
-    while (first < samples.size() && place_of(samples[first]) <= places.back()) window_samples.push_back(samples[first++]);
-    rates.push_back(1 / mean_seconds(window_samples));
-  }
-  const double within = std::max(kSettledWithin, kScatters * scatter_of(rates));
-  for (std::size_t i = rates.size(); i-- > 0;) {
-    if (std::abs(rates[i] * settled_seconds - 1) <= within) continue;
-    return places[i] < last ? std::optional((places[i] + 1) * window) : std::nullopt;
+/// last one's is not.
+std::optional<double> settled_after(const std::vector<Window>& windows, double settled_rate) {
+  const double within = std::max(kSettledWithin, kScatters * scatter_of(windows, &Window::rate));
+  for (std::size_t i = windows.size(); i-- > 0;) {
+    if (std::abs(windows[i].rate / settled_rate - 1) <= within) continue;
+    return windows[i].is_last ? std::nullopt : std::optional(windows[i].end);
   }
   return 0;
+}
+
+std::optional<Dips> dips_of(const std::vector<Window>& windows) {
+  constexpr double kDepth = 0.1, kScattersOfDip = 6;
+  if (windows.size() < kEnoughWindows) return std::nullopt;
+  std::vector<double> rates;
+  for (const Window& window : windows) rates.push_back(window.rate_of_all);
+  const double usual = median(std::move(rates));
+  const double limit = usual * (1 - std::max(kDepth, kScattersOfDip * scatter_of(windows, &Window::rate_of_all)));
+  const auto slow = [&](const Window& window) { return window.rate_of_all < limit; };
+  Dips found;
+  // What is slow from the start on has no rate before it, and what is slow to the end none after it.
+  for (auto at = std::find_if_not(windows.begin(), windows.end(), slow); at != windows.end();) {
+    const auto first = std::find_if(at, windows.end(), slow);
+    at = std::find_if_not(first, windows.end(), slow);
+    if (at == windows.end()) break;
+    const double lasted = at->begin - first->begin;
+    ++found.count;
+    found.seconds += lasted;
+    const auto lowest =
+        std::min_element(first, at, [](const Window& a, const Window& b) { return a.rate_of_all < b.rate_of_all; });
+    if (const double depth = lowest->rate_of_all / usual; depth < found.deepest) {
+      found.deepest = depth;
+      found.deepest_after = first->begin;
+      found.deepest_seconds = lasted;
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -128,7 +177,9 @@ Sustained summarize_sustained(const std::vector<Sample>& samples, const std::vec
   found.burst_rate = 1 / burst_seconds;
   found.settled_rate = 1 / settled_seconds;
   found.settled_of_burst = burst_seconds / settled_seconds;
-  found.settled_after_seconds = settled_after(samples, window, end, settled_seconds);
+  const std::vector<Window> windows = windows_of(samples, window, end);
+  found.settled_after_seconds = settled_after(windows, found.settled_rate);
+  found.dips = dips_of(windows);
   if (const auto state = summarize(readings, {burst}, burst_seconds)) {
     found.burst_power_watts = state->power_watts;
     found.burst_temperature_celsius = state->temperature_celsius;

@@ -14,6 +14,16 @@ namespace roofmark {
 struct Reading;
 struct Sample;
 
+/// Times in which a load was slower than before and after them: seconds whose rate is 10 %, and 6 standard deviations of
+/// neighbouring seconds' rates, below the median second's. The rates are those of all launches: a stalled one is what counts.
+struct Dips {
+  std::int64_t count = 0;
+  double seconds = 0;        ///< of all dips
+  double deepest = 1;        ///< the lowest rate of a second / that of the median second
+  double deepest_after = 0;  ///< when that dip began: seconds from the first sample on
+  double deepest_seconds = 0;
+};
+
 /// What a load that lasts does to a rate. Rates are launches / the sum of their seconds, without the slowest 1 %.
 struct Sustained {
   double burst_rate = 0;    ///< over the first second; over the first quarter of what lasts less than four seconds
@@ -22,6 +32,7 @@ struct Sustained {
   /// deviations of neighbouring seconds' rates, if that is more. Absent: never.
   std::optional<double> settled_after_seconds;
   double settled_of_burst = 0;
+  std::optional<Dips> dips;  ///< absent of fewer than 20 seconds
   // Over the same times, from the telemetry; absent where there is none. Clocks are medians over the launches.
   std::optional<double> burst_clock_hz, settled_clock_hz;  ///< SM (core) clock
   std::optional<double> burst_memory_clock_hz, settled_memory_clock_hz;

@@ -66,6 +66,12 @@ std::string to_text(const Tables& tables, const TerminalStyle& style) {
 
 std::string clock_or_dash(std::optional<double> hz) { return hz ? format_clock(*hz) : "-"; }
 
+/// "3 (14 s)".
+std::string dips_or_dash(const std::optional<Dips>& dips) {
+  if (!dips) return "-";
+  return dips->count == 0 ? "0" : fmt::format("{} ({:.0f} s)", dips->count, std::ceil(dips->seconds));
+}
+
 std::string cycles_or_dash(std::optional<double> cycles) { return cycles ? fmt::format("{:.1f}", *cycles) : "-"; }
 
 bool is_call(const Record& record) { return record.measurement && record.measurement->timed != Timed::device; }
@@ -226,6 +232,7 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
                                        {.heading = "burst"},
                                        {.heading = "settled"},
                                        {.heading = "after", .leaves = 5},
+                                       {.heading = "dips", .leaves = 7},
                                        {.heading = "per clock"},
                                        {.heading = "explained", .leaves = 6},
                                        {.heading = "clock", .leaves = 3},
@@ -244,9 +251,9 @@ std::string sustained_table(const std::vector<Record>& records, const TerminalSt
     add_row(tables, "rate of a sustained load: the first second (burst) and the last quarter (settled)", columns, record,
             {format_share(rates.settled_of_burst), rate(rates.burst_rate), rate(rates.settled_rate),
              rates.settled_after_seconds ? fmt::format("{:.0f} s", std::ceil(*rates.settled_after_seconds)) : "never",
-             format_share(rates.rate_per_clock_ratio), format_share(rates.explained_by_clock), clock_or_dash(burst_clock),
-             clock_or_dash(settled_clock), power(rates.burst_power_watts), power(rates.settled_power_watts),
-             format_share(rates.share_checked)});
+             dips_or_dash(rates.dips), format_share(rates.rate_per_clock_ratio), format_share(rates.explained_by_clock),
+             clock_or_dash(burst_clock), clock_or_dash(settled_clock), power(rates.burst_power_watts),
+             power(rates.settled_power_watts), format_share(rates.share_checked)});
   }
   return to_text(tables, style);
 }

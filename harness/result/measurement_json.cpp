@@ -44,6 +44,16 @@ void visit_state(Of& times, const Field& field) {
   field("joules_per_launch", times.joules_per_launch);
 }
 
+/// `Of` is Dips, const when it is written.
+template <class Of, class Field>
+void visit_dips(Of& dips, const Field& field) {
+  field("count", dips.count);
+  field("seconds", dips.seconds);
+  field("deepest", dips.deepest);
+  field("deepest_after", dips.deepest_after);
+  field("deepest_seconds", dips.deepest_seconds);
+}
+
 /// `Of` is Sustained, const when it is written.
 template <class Of, class Field>
 void visit_sustained(Of& sustained, const Field& field) {
@@ -120,6 +130,7 @@ Block block_from_json(const JsonText::View& json) {
 Json to_json(const Sustained& sustained) {
   Json json = {{"clock", name(sustained.clock)}};
   visit_sustained(sustained, put_into(json));
+  if (sustained.dips) visit_dips(*sustained.dips, put_into(json["dips"]));
   return json;
 }
 
@@ -128,6 +139,7 @@ Sustained sustained_from_json(const JsonText::View& json) {
   // Before there was a choice it was the SM clock.
   if (json.contains("clock")) sustained.clock = word_of<ClockDomain>(json.at("clock"));
   visit_sustained(sustained, get_from(json));
+  if (json.contains("dips")) visit_dips(sustained.dips.emplace(), get_from(json.at("dips")));
   return sustained;
 }
 

@@ -225,6 +225,14 @@ def _from_to(found, key, scale, unit):
     return " → ".join(values) + f"\N{NO-BREAK SPACE}{unit}" if values else ""
 
 
+def _dips(found):
+    """ "3 (14 s, to 31.0 %)"; empty where they were not looked for."""
+    dips = found.get("dips")
+    if not dips:
+        return ""
+    return f"{dips['count']} ({units.duration(math.ceil(dips['seconds']))}, to {units.share(dips['deepest'])})" if dips["count"] else "0"
+
+
 def sustained_table(files):
     """A row per result and sustained case: the rate of the burst against the rate that it settled at; those that fell furthest first."""
     cases = [(name, where or file["where"], unit, found) for file in files for name, where, unit, found in file["sustained"]]
@@ -235,12 +243,14 @@ def sustained_table(files):
             name, where, quantity(found.get("burst_rate"), units.rate, unit), quantity(found.get("settled_rate"), units.rate, unit),
             quantity(found.get("settled_of_burst"), units.share),
             quantity(math.ceil(found["settled_after_seconds"]), units.duration) if "settled_after_seconds" in found else "never",
+            _dips(found),
             _from_to(found, "memory_clock_hz" if found.get("clock") == "memory" else "clock_hz", 1e-6, "MHz"), _from_to(found, "power_watts", 1, "W"),
             quantity(found.get("rate_per_clock_ratio"), units.share), quantity(explained, units.share),
             "" if compared is None else f"{compared}" + (f" ({units.share(found['share_checked'])})" if "share_checked" in found else "")])
     return table("sustained", [
         ("Case", "", False), ("Device", "", False), ("Burst", "Rate of the first second", True), ("Settled", "Rate in the last quarter", True),
-        ("of burst", "Settled / burst", True), ("Settled after", "", True), ("Clock by the driver", "Burst and settled: memory clock for memory-bound cases, else SM clock. The clock of the cases is counted in cycles, and may be lower under load (finding clock_under_load)", False), ("Power", "Burst and settled", False),
+        ("of burst", "Settled / burst", True), ("Settled after", "", True),
+        ("Dips", "How often the rate fell and recovered, and for how long in all; the lowest rate of a second, of the median second's", True), ("Clock by the driver", "Burst and settled: memory clock for memory-bound cases, else SM clock. The clock of the cases is counted in cycles, and may be lower under load (finding clock_under_load)", False), ("Power", "Burst and settled", False),
         ("Rate per clock", "Settled / burst, by the medians of rate / clock; more than 3 % from 100 % is a finding", True),
         ("Explained by the clock", "100 %: the rate fell as the clock did; 0 %: the clock held", True),
         ("Launches compared", "Launches whose output bits were compared with the verified launch's; in brackets, the share of all bytes written", True)],

@@ -161,7 +161,8 @@ def test_the_rates_and_times_of_a_sustained_load_are_those_of_the_terminal():
     triad["sustained"] = product.pop("sustained") | {"burst_rate": 30.0, "settled_rate": 29.0, "settled_after_seconds": 75.03}
     triad["work"] = {"phases": [[{"resource": "dram", "unit": "B", "amount": 1e11}, {"resource": "fp64_fma", "unit": "FLOP", "amount": 1e10}]]}
     [row] = telemetry.sustained_table([delivery.summary(result, "0")])["rows"]
-    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in row[2:6]] == ["3.00 TB/s", "2.90 TB/s", "91.0 %", "1 min 16 s"]
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in row[2:7]] == [
+        "3.00 TB/s", "2.90 TB/s", "91.0 %", "1 min 16 s", "3 (14 s, to 31.0 %)"]
 
 
 def test_a_plot_of_telemetry_loses_no_dip():

@@ -60,6 +60,27 @@ TEST(Decay, ADecaySaysHowMuchTheClockExplains) {
               ElementsAre("decay: after 13 s the rate is 80.0 % of the rate in the first second; no device clock limits it"));
 }
 
+TEST(Decay, DipsAreAFindingAlsoWhereTheRateHeld) {
+  Record record = ok_record("sustained", "gemm", {{{{resource::dram, 1e9}}}}, 1e-3);
+  const auto found = [&](const Dips& dips) {
+    record.sustained = rates_of(1, 1, std::nullopt);
+    record.sustained->dips = dips;
+    std::vector<Record> records = {record};
+    std::vector<std::string> texts;
+    for (const Finding& finding : analyze({}, records, {}).findings) {
+      texts.push_back(std::string(type_of(finding.kind).id) + ": " + finding.text);
+    }
+    return texts;
+  };
+  EXPECT_THAT(found({}), testing::IsEmpty());
+  EXPECT_THAT(
+      found({1, 5.5, 0.314, 121.7, 5.5}),
+      testing::ElementsAre("dips: the rate dipped to 31.4 % of that of the median second, 121 s after the start, for 6 s"));
+  EXPECT_THAT(found({3, 14, 0.314, 121.7, 5.5}),
+              testing::ElementsAre("dips: 3 dips of the rate, 14 s in all; the deepest to 31.4 % of that of the median second, "
+                                   "121 s after the start, for 6 s"));
+}
+
 // As that of a CPU one of whose cores another program takes.
 TEST(Decay, ADecayAtAConstantClockIsNotAscribedToIt) {
   EXPECT_THAT(

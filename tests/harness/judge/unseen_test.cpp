@@ -47,6 +47,8 @@ TEST(Unseen, AKindIsUnseenWithoutTheReadingsThatShowIt) {
             Kinds({FindingKind::decay, FindingKind::decay_by_clock}));
   EXPECT_EQ(now_seen([](Record& record) { record.sustained.emplace().rate_per_clock_ratio = 1; }),
             Kinds({FindingKind::decay, FindingKind::decay_by_clock, FindingKind::rate_per_clock}));
+  EXPECT_EQ(now_seen([](Record& record) { record.sustained.emplace().dips.emplace(); }),
+            Kinds({FindingKind::decay, FindingKind::decay_by_clock, FindingKind::dips}));
   EXPECT_EQ(now_seen([](Record& record) {
               record.measurement->blocks.front().before.pcie_bytes_per_second = 1e9;
               record.measurement->blocks.front().before.pcie_bytes_per_second_at_most = 1e9;

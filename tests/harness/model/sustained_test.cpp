@@ -81,6 +81,45 @@ TEST(Sustained, ASingleHiccupIsNoRate) {
   EXPECT_NEAR(summarized(samples, {}).settled_of_burst, 1, 1e-9);
 }
 
+TEST(Sustained, DipsAreTimesInWhichTheRateFellAndRecovered) {
+  // From 30.5 s on at 40 % for 3 s, from 20 s on at 80 % for 1 s.
+  const auto dipping = [](double at) { return at > 30.5 && at < 33.5 ? 400 : at > 20 && at < 21 ? 800 : 1000; };
+  const Sustained found = summarized(launches(60, dipping), {});
+  ASSERT_TRUE(found.dips);
+  EXPECT_EQ(found.dips->count, 2);
+  EXPECT_NEAR(found.dips->deepest, 0.4, 1e-6);
+  EXPECT_NEAR(found.dips->deepest_after, 30, 0.01);
+  EXPECT_NEAR(found.dips->deepest_seconds, 4, 0.01) << "whole seconds";
+  EXPECT_NEAR(found.dips->seconds, 4 + 1, 0.01);
+  EXPECT_NEAR(found.settled_of_burst, 1, 1e-9) << "the burst and the last quarter do not see them";
+}
+
+TEST(Sustained, AStalledLaunchIsADip) {
+  std::vector<Sample> samples = launches(60, [](double) { return 500; });
+  samples[15000].seconds += 7;
+  for (std::size_t i = 15001; i < samples.size(); ++i) samples[i].start_seconds += 7;
+  const Sustained found = summarized(samples, {});
+  EXPECT_EQ(found.dips->count, 1);
+  EXPECT_NEAR(found.dips->deepest_after, 30, 1);
+  EXPECT_NEAR(found.dips->deepest_seconds, 8, 1);
+  EXPECT_LT(found.dips->deepest, 0.15);
+}
+
+TEST(Sustained, ASlowStartAndALastingDecayAreNoDips) {
+  const auto dips = [](double seconds, const Curve& rate) { return summarized(launches(seconds, rate), {}).dips; };
+  EXPECT_EQ(dips(60, [](double) { return 1000; })->count, 0);
+  EXPECT_EQ(dips(60, [](double at) { return at < 3 ? 500 : 1000; })->count, 0);
+  EXPECT_EQ(dips(60, [](double at) { return at < 45 ? 1000 : 500; })->count, 0);
+  EXPECT_EQ(dips(60, [](double at) { return at > 20 && at < 23 ? 950 : 1000; })->count, 0) << "5 %";
+  EXPECT_FALSE(dips(15, [](double at) { return at > 7 && at < 9 ? 500 : 1000; })) << "too short to know what is usual";
+  std::mt19937 generator(1);
+  std::normal_distribution<double> scatter(1, 0.04);
+  std::vector<double> factors(61);
+  for (double& factor : factors) factor = scatter(generator);
+  EXPECT_EQ(dips(60, [&](double at) { return 1000 * factors[static_cast<std::size_t>(at)]; })->count, 0)
+      << "it scatters as much";
+}
+
 TEST(Sustained, ADecayThatFollowsTheClockIsExplainedByIt) {
   const auto curve = [](double at) { return falling(at, 6, 0.8); };
   const Sustained found = summarized(launches(40, curve), readings(40, [&](double at) { return 1e6 * curve(at); }));

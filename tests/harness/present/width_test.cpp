@@ -46,6 +46,7 @@ Record lasting() {
   rates.burst_rate = rates.settled_rate = 800;
   rates.settled_of_burst = 0.8;
   rates.settled_after_seconds = 123;
+  rates.dips = {123, 12345, 0.3, 100, 100};
   rates.burst_clock_hz = rates.settled_clock_hz = 1980e6;
   rates.burst_power_watts = rates.settled_power_watts = 700;
   rates.rate_per_clock_ratio = rates.explained_by_clock = 0.9;

@@ -49,9 +49,9 @@ TEST(RecordJson, TransportsAreReadAsTheyWereWritten) {
 
 TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   Record record = ok_record("sustained", "gemm", {{{{resource::bf16_tensor, 1e12}}}}, 1e-3);
-  record.sustained = Sustained{
-      80,  60,   12.5, 0.75, 1.9e9, 1.5e9, 3.2e9, 3.1e9, 650, 700, 45, 71, ClockDomain::memory, 0.95, 0.8, 123'456'789'012,
-      0.5, 0.029};
+  record.sustained = Sustained{80,   60,  12.5, 0.75, Dips{3, 14, 0.31, 121, 6.5}, 1.9e9, 1.5e9, 3.2e9,           3.1e9,
+                               650,  700, 45,   71,   ClockDomain::memory,         0.95,  0.8,   123'456'789'012, 0.5,
+                               0.029};
   const Json json = to_json(record);
   const std::vector<std::string> keys = {"clock",
                                          "burst_rate",
@@ -70,7 +70,8 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
                                          "explained_by_clock",
                                          "launches_checked",
                                          "share_checked",
-                                         "checking_share_of_time"};
+                                         "checking_share_of_time",
+                                         "dips"};
   std::vector<std::string> written;
   for (const auto& [key, value] : json.at("sustained").items()) written.push_back(key);
   EXPECT_EQ(written, keys);
@@ -81,6 +82,8 @@ TEST(RecordJson, SustainedRatesAreReadAsTheyWereWritten) {
   record.measurement->batches_per_sample = 19;
   EXPECT_EQ(record_from_json(JsonText(to_json(record).dump()).root()).measurement->batches_per_sample, 19);
 
+  record.sustained->dips.reset();
+  EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->dips) << "not looked for";
   record.sustained->settled_after_seconds.reset();
   EXPECT_FALSE(to_json(record).at("sustained").contains("settled_after_seconds"));
   EXPECT_FALSE(record_from_json(JsonText(to_json(record).dump()).root()).sustained->settled_after_seconds) << "never";
