@@ -296,11 +296,8 @@ void list_contract(CaseList& list) {
   }
   for (DataType type : {DataType::bf16, DataType::fp8, DataType::int8, DataType::fp32, DataType::fp64}) {
     for (const auto& [m, n, k] : {Sizes{17, 31, 61}, {48, 16, 32}, {48, 1, 32}}) {
-      for (std::int64_t batch : {3, 5}) {
-        for (std::int64_t imbalance : {std::int64_t{2}, batch}) {
-          const GemmProblem problem = with_imbalance({m, n, k, type, GemmLayout::tn, batch}, imbalance);
-          list.add(make_case(list.listing(), problem, "default"));
-        }
+      for (const auto& [batch, imbalance] : {std::pair{3, 3}, {5, 2}}) {
+        list.add(make_case(list.listing(), with_imbalance({m, n, k, type, GemmLayout::tn, batch}, imbalance), "default"));
       }
     }
   }

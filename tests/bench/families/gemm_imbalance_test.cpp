@@ -123,7 +123,7 @@ TEST(GemmImbalance, OfTheContractIsMadeAgainFromItsName) {
         ++uneven;
       }
     }
-    EXPECT_GE(uneven, 50);
+    EXPECT_GE(uneven, 30);
   }
 }
 
