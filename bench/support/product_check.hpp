@@ -40,9 +40,9 @@ MatrixView view_of_b(const GemmProblem& problem, const void* b);
 ///   rows and columns; of a batch those of up to eight products, the first, the last and random ones that have columns) against
 ///   float64 dot products that the host computes from the generator of the data alone.
 /// - All elements of all products, on the device: D x against alpha A (B x) in float64, where x is of random signs over a block
-/// of columns and
-///   0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew. Blocks have 32
-///   columns, more (64 blocks) from n = 2048 on, 256 from n = 16384 on; 32 where k is above 32768. n is the product's own.
+///   of columns and 0 elsewhere, for every block. A wrong element shifts its checksum by its error, whichever sign it drew.
+///   Blocks have 32 columns, more (64 blocks) from n = 2048 on, 256 from n = 16384 on; 32 where k is above 32768. n is the
+///   product's own.
 ///
 /// What an element may be off. Write T for alpha x the root of the sum of the squares of its k terms. The terms' signs are
 /// random and independent, so a partial sum in whatever order is below z T in magnitude, but for a chance of 2 exp(-z^2 / 2).

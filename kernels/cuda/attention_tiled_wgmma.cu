@@ -15,21 +15,6 @@ namespace {
 
 using namespace tiled_wgmma;
 
-/// A tensor map of a dense [batch, length, heads, dim] array, whose box is `rows` rows of one slab of one head.
-CUtensorMap make_map(EncodeTiled encode, DataType type, const void* data, std::int64_t batch, std::int64_t length,
-                     std::int64_t heads, int dim, int rows) {
-  const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
-  const cuuint64_t sizes[] = {size(dim), size(heads), size(length), size(batch)};
-  const cuuint64_t strides[] = {size(2 * dim), size(2 * dim * heads), size(2 * dim * heads * length)};
-  const cuuint32_t box[] = {kSlabColumns, 1, static_cast<cuuint32_t>(rows), 1};
-  const cuuint32_t steps[] = {1, 1, 1, 1};
-  CUtensorMap map;
-  check(encode(&map, tensor_map_type(type), 4, const_cast<void*>(data), sizes, strides, box, steps,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-  return map;
-}
-
 /// Bytes of K and V of the heads of one turn: they stay in L2 between the tiles of a head.
 constexpr std::int64_t kTurnBytes = 32 << 20;
 
@@ -37,13 +22,7 @@ template <class Tiling>
 class TiledWgmmaPlan final : public AttentionPlan {
  public:
   TiledWgmmaPlan(const AttentionProblem& problem, int processors) : problem_(problem), encode_(encode_tiled("tiled_wgmma")) {
-    const auto kernel = attention_tiled_wgmma_kernel<Tiling>;
-    cudaFuncAttributes attributes;
-    check(cudaFuncGetAttributes(&attributes, kernel));
-    // Without sm_90a the kernel is empty and needs fewer registers than the accumulator of O.
-    if (attributes.numRegs < Tiling::kDim / 2) throw Unsupported("tiled_wgmma: roofmark was built without sm_90a");
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiling::kSharedBytes));
-
+    allow(attention_tiled_wgmma_kernel<Tiling>, Tiling::kSharedBytes, Tiling::kDim / 2);
     const AttentionProblem& p = problem_;
     const std::int64_t tiles_per_head = (p.queries + Tiling::kRows - 1) / Tiling::kRows, heads = p.batch * p.heads;
     const std::int64_t tiles = tiles_per_head * heads;
@@ -72,8 +51,10 @@ class TiledWgmmaPlan final : public AttentionPlan {
 
   void launch(const AttentionArrays& arrays, void*, Stream stream) const override {
     const AttentionProblem& p = problem_;
+    // Of [batch, length, heads, dim], some rows of one slab of one head.
     const auto map = [&](const void* data, std::int64_t length, std::int64_t heads, int rows) {
-      return make_map(encode_, Tiling::kType, data, p.batch, length, heads, Tiling::kDim, rows);
+      return make_tensor_map<4>(encode_, Tiling::kType, data, {Tiling::kDim, heads, length, p.batch},
+                                {kSlabColumns, 1, rows, 1});
     };
     const CUtensorMap q = map(arrays.q, p.queries, p.heads, kGroupRows);
     const CUtensorMap k = map(arrays.k, p.keys, p.kv_heads, Tiling::kKeys);

@@ -17,20 +17,6 @@ using namespace tiled_wgmma;
 
 constexpr std::string_view kHow = "tiled_wgmma";
 
-/// A tensor map of rows of `terms` elements, whose box is `box_rows` rows of one step.
-CUtensorMap make_map(EncodeTiled encode, DataType type, const void* data, std::int64_t terms, std::int64_t rows, int box_rows) {
-  const auto bytes = static_cast<std::int64_t>(size_of(type));
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(terms), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[] = {static_cast<cuuint64_t>(terms * bytes)};
-  const cuuint32_t box[] = {static_cast<cuuint32_t>(kSlabBytes / bytes), static_cast<cuuint32_t>(box_rows)};
-  const cuuint32_t steps[] = {1, 1};
-  CUtensorMap map;
-  check(encode(&map, tensor_map_type(type), 2, const_cast<void*>(data), sizes, strides, box, steps,
-               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-  return map;
-}
-
 constexpr std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// The kernel with blocks of their own, or in clusters of two.
@@ -38,13 +24,7 @@ template <class Tiling>
 class Kernel {
  public:
   Kernel(const GemmProblem& problem, int processors) : kernel_(gemm_tiled_wgmma_kernel<Tiling>) {
-    cudaFuncAttributes attributes;
-    check(cudaFuncGetAttributes(&attributes, kernel_));
-    // Without sm_90a the kernel is empty and needs fewer registers than the accumulator.
-    if (attributes.numRegs < Tiling::kRows / 2) {
-      throw Unsupported(std::string(kHow) + ": roofmark was built without sm_90a");
-    }
-    check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, Tiling::kSharedBytes));
+    allow(kernel_, Tiling::kSharedBytes, Tiling::kRows / 2);
     const std::int64_t row_tiles = divided_up(problem.m, Tiling::kRows);
     std::int64_t tiles = 0;
     for (std::int64_t i = 0; i < problem.products(); ++i) {
@@ -62,8 +42,12 @@ class Kernel {
   }
 
   void launch(const GemmProblem& p, EncodeTiled encode, const GemmOperands& operands, void* d, Stream stream) const {
-    const CUtensorMap a = make_map(encode, p.type, operands.a, p.k, p.products() * p.m, Tiling::kLoadRows);
-    const CUtensorMap b = make_map(encode, p.type, operands.b, p.k, p.batch * p.n, Tiling::kColumns);
+    // Of rows of k terms, a step of some rows.
+    const auto map = [&](const void* data, std::int64_t rows, int of_a_load) {
+      return make_tensor_map<2>(encode, p.type, data, {p.k, rows}, {Tiling::kTerms, of_a_load});
+    };
+    const CUtensorMap a = map(operands.a, p.products() * p.m, Tiling::kLoadRows);
+    const CUtensorMap b = map(operands.b, p.batch * p.n, Tiling::kColumns);
     GemmWork work = work_;
     work.d = d;
     work.first_columns = operands.first_columns;

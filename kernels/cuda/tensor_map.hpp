@@ -4,6 +4,9 @@
 
 #include <cudaTypedefs.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "kernels/base/check.hpp"
@@ -48,6 +51,28 @@ inline CUtensorMapDataType tensor_map_type(DataType type) {
     default:
       return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   }
+}
+
+/// A tensor map of a dense array with these sizes, innermost first, for tiles in the 128-byte swizzle: the box has 128 bytes of
+/// the innermost dimension at most, and beyond the array's bounds a load has zeros.
+template <std::size_t kRank>
+CUtensorMap make_tensor_map(EncodeTiled encode, DataType type, const void* data, const std::array<std::int64_t, kRank>& sizes,
+                            const std::array<int, kRank>& box) {
+  std::array<cuuint64_t, kRank> extents, strides;  // in bytes; that of the innermost dimension is not stated
+  std::array<cuuint32_t, kRank> part, steps;
+  cuuint64_t bytes = size_of(type);
+  for (std::size_t i = 0; i < kRank; ++i) {
+    extents[i] = static_cast<cuuint64_t>(sizes[i]);
+    part[i] = static_cast<cuuint32_t>(box[i]);
+    steps[i] = 1;
+    bytes *= extents[i];
+    strides[i] = bytes;
+  }
+  CUtensorMap map;
+  check(encode(&map, tensor_map_type(type), kRank, const_cast<void*>(data), extents.data(), strides.data(), part.data(),
+               steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  return map;
 }
 
 }  // namespace roofmark::cuda

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/base/check.hpp"
+#include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ptx/registers.cuh"
 
 // What kernels share whose producer warpgroup loads tiles by TMA into a ring of buffers, and whose consumer warpgroups multiply
@@ -37,6 +39,16 @@ template <class Register, int kCount>
 __device__ void opaque_all(Register (&r)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) opaque(r[i]);
+}
+
+/// Allows the kernel its shared memory. Throws Unsupported where it is empty, compiled without sm_90a: then it needs fewer
+/// registers than its accumulator has.
+template <class... Parameters>
+void allow(void (*kernel)(Parameters...), int shared_bytes, int accumulator_registers) {
+  cudaFuncAttributes attributes;
+  check(cudaFuncGetAttributes(&attributes, kernel));
+  if (attributes.numRegs < accumulator_registers) throw Unsupported("tiled_wgmma: roofmark was built without sm_90a");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
 }
 
 }  // namespace roofmark::cuda::tiled_wgmma

@@ -5,6 +5,7 @@
 import json
 import lzma
 import re
+import statistics
 
 import pytest
 from conftest import need
@@ -52,3 +53,15 @@ def test_the_shares_by_throughput_are_those_of_the_samples(gpu, shares):
     result = json.loads(lzma.decompress((FOLDER / f"{gpu}_sxm_sustained.json.xz").read_bytes()))
     found = [f"{settled_of_burst(entry['roofmark']):.3f}" for entry in result["benchmarks"] if "sustained" in entry["roofmark"]]
     assert shares in table and found == re.findall(r"\d\.\d{3}", shares)
+
+
+def test_every_second_of_the_h200_is_within_a_percent_of_the_median():
+    """As the rule on dips in results/profiles/datacenter.toml says."""
+    result = json.loads(lzma.decompress((FOLDER / "h200_sxm_sustained.json.xz").read_bytes()))
+    for record in (entry["roofmark"] for entry in result["benchmarks"] if "sustained" in entry["roofmark"]):
+        seconds = {}
+        samples = record["measurement"]["samples"]
+        for start, took in zip(samples["start"], samples["seconds"], strict=True):
+            seconds.setdefault(min(int(start - samples["start"][0]), 74), []).append(took)
+        rates = [len(launches) / sum(launches) for launches in seconds.values()]
+        assert len(rates) == 75 and all(abs(rate / statistics.median(rates) - 1) < 0.01 for rate in rates)

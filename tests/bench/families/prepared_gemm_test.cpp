@@ -66,6 +66,16 @@ void expect_contract(Device& device, DataType type, GemmLayout layout, std::int6
   EXPECT_NE(prepared->fingerprint_key(), "");
 }
 
+/// Null where there is none, and the reason.
+std::unique_ptr<Device> gpu(std::string& why_not) {
+  try {
+    return open_device(resolve_devices("cuda", why_not).front());
+  } catch (const DeviceError& error) {
+    why_not = error.what();
+    return nullptr;
+  }
+}
+
 constexpr std::pair<std::int64_t, const char*> kUneven[] = {{3, "imbalance:2"}, {3, "imbalance:3"}, {5, "imbalance:2"}};
 
 TEST(GemmPrepared, KeepsTheContractOnTheHost) {
@@ -83,13 +93,9 @@ TEST(GemmPrepared, KeepsTheContractOnTheHost) {
 }
 
 TEST(GemmPrepared, KeepsTheContractOnAGpu) {
-  std::string id, note;
-  try {
-    id = resolve_devices("cuda", note).front();
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
-  const std::unique_ptr<Device> device = open_device(id);
+  std::string why_not;
+  const std::unique_ptr<Device> device = gpu(why_not);
+  if (!device) GTEST_SKIP() << why_not;
   for (DataType type : kDataTypes) {
     for (GemmLayout layout : kGemmLayouts) {
       expect_contract(*device, type, layout, 67, 131, 45, "default");
@@ -114,13 +120,9 @@ TEST(GemmPrepared, KeepsTheContractOnAGpu) {
 }
 
 TEST(GemmPrepared, TellsTheAlgorithmOfEachNumberOfColumnsOnAGpu) {
-  std::string id, note;
-  try {
-    id = resolve_devices("cuda", note).front();
-  } catch (const DeviceError& error) {
-    GTEST_SKIP() << error.what();
-  }
-  const std::unique_ptr<Device> device = open_device(id);
+  std::string why_not;
+  const std::unique_ptr<Device> device = gpu(why_not);
+  if (!device) GTEST_SKIP() << why_not;
   const auto algorithm = [&](const std::string& sizes) {
     const CaseRequest asked(parse_case_name("gemm/bf16/" + sizes));
     const auto prepared = make(of_baseline(device->info()), asked)->prepare({*device, 1, Distribution::normal, 0, {}});
