@@ -271,6 +271,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
                        type,
                        asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
                        asked.number_or(kBatch, 1, kMostBatch)};
+  if (plain.batch == 1 && !asked.is_or(kImbalance, "1", "1")) {
+    throw std::invalid_argument("an imbalance needs several products (batch:8)");
+  }
   plain.imbalance = asked.number_or(kImbalance, 1, plain.batch);
   plain.scaling = asked.one_of(kScale, kGemmScalings, plain.scaling);
   plain.accumulates = asked.word_of(kBeta, std::array<std::string_view, 2>{"0", "1"}, "0") == "1";

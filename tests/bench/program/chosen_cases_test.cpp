@@ -238,6 +238,8 @@ TEST(ChosenCases, WhatIsWrongWithANameIsSaid) {
           "it has no key 'z' (its keys: m, n, k, impl, layout, algo, cache, imbalance, scale, out, beta, epilogue, act)"));
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/layout:xy"),
             "--case 'gemm/bf16/m=n=k:1/layout:xy': 'xy' is not a known layout (tn, nt, nn, tt)");
+  EXPECT_EQ(error("gemm/bf16/m=n=k:1/imbalance:2"),
+            "--case 'gemm/bf16/m=n=k:1/imbalance:2': an imbalance needs several products (batch:8)");
   EXPECT_EQ(error("gemm/bf16/m=n=k:1/impl:blas"),
             "--case 'gemm/bf16/m=n=k:1/impl:blas': 'blas' is not a known impl (cublaslt, tiled_wgmma)");
   EXPECT_EQ(error("gemm/square/bf16/m=n=k:1"), "--case 'gemm/square/bf16/m=n=k:1': gemm has no operation 'square'");
