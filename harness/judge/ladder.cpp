@@ -133,7 +133,7 @@ std::optional<LadderPoint> point_of(const Record& record) {
   LadderPoint point{*latency, std::stoull(bytes), 0};
   if (const auto half_width = relative_half_width(record.measurement->summary)) {
     const auto blocks = static_cast<int>(record.measurement->blocks.size());
-    point.relative_error = *half_width / (blocks > 1 ? student_t_95(blocks - 1) : 2);
+    point.relative_error = *half_width / (blocks > 1 ? student_t(blocks - 1) : 2);
   }
   return point;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -32,10 +33,28 @@ double standard_deviation(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-/// Half the 95 % interval of the mean of at least two values.
-double half_interval(const std::vector<double>& values) {
-  const auto count = values.size();
-  return student_t_95(static_cast<int>(count) - 1) * standard_deviation(values) / std::sqrt(static_cast<double>(count));
+/// The share of Student's t beyond +- `t` (Abramowitz and Stegun 26.7.3 and 26.7.4).
+double share_beyond(double t, int degrees_of_freedom) {
+  const double angle = std::atan(t / std::sqrt(degrees_of_freedom));
+  const bool odd = degrees_of_freedom % 2 == 1;
+  double term = odd ? std::sin(angle) * std::cos(angle) : std::sin(angle), sum = 0;
+  for (int k = odd ? 3 : 2; k <= degrees_of_freedom; k += 2) {
+    sum += term;
+    term *= std::cos(angle) * std::cos(angle) * (k - 1) / k;
+  }
+  return 1 - (odd ? 2 / std::numbers::pi * (angle + sum) : sum);
+}
+
+/// student_t() of a whole number.
+double student_t_of(int degrees_of_freedom, double outside) {
+  double low = 0, high = 2;
+  while (share_beyond(high, degrees_of_freedom) > outside) high *= 2;
+  constexpr int kBits = 50;
+  for (int bit = 0; bit < kBits; ++bit) {
+    const double middle = (low + high) / 2;
+    (share_beyond(middle, degrees_of_freedom) > outside ? low : high) = middle;
+  }
+  return high;
 }
 
 std::vector<double> seconds_of(const std::vector<Sample>& samples) {
@@ -43,25 +62,6 @@ std::vector<double> seconds_of(const std::vector<Sample>& samples) {
   seconds.reserve(samples.size());
   for (const Sample& sample : samples) seconds.push_back(sample.seconds);
   return seconds;
-}
-
-/// Half the step of the clock over the median: that median is no better known. The step is at most the smallest difference
-/// between two samples; 0 where no two are equal, as by a clock whose step is small beside the scatter.
-double half_step(std::vector<double> seconds) {
-  constexpr double kRounding = 1e-9;
-  std::sort(seconds.begin(), seconds.end());
-  const double centre = median(seconds);
-  bool equal = false;
-  double step = 0;
-  for (std::size_t i = 1; i < seconds.size(); ++i) {
-    const double difference = seconds[i] - seconds[i - 1];
-    if (difference <= kRounding * centre) {
-      equal = true;
-    } else if (step == 0 || difference < step) {
-      step = difference;
-    }
-  }
-  return equal && centre > 0 ? step / 2 / centre : 0;
 }
 
 /// The k-th lowest and the k-th highest value. k is the largest number, 1 at least, with which the probability that fewer than
@@ -118,14 +118,36 @@ std::optional<double> coefficient_of_variation(const std::vector<double>& values
   return standard_deviation(values) / std::abs(centre);
 }
 
-double student_t_95(int degrees_of_freedom) {
-  constexpr double table[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
-  if (degrees_of_freedom < 1) throw std::invalid_argument("Student's t needs at least one degree of freedom");
-  if (degrees_of_freedom <= static_cast<int>(std::size(table))) return table[degrees_of_freedom - 1];
-  // Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 26.7.5).
-  const double n = degrees_of_freedom, z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n);
+double student_t(double degrees_of_freedom, double outside) {
+  if (!(degrees_of_freedom >= 1)) throw std::invalid_argument("Student's t needs at least one degree of freedom");
+  const double below = std::floor(degrees_of_freedom), above = std::ceil(degrees_of_freedom);
+  const double low = student_t_of(static_cast<int>(below), outside);
+  if (below == above) return low;
+  const double share = (1 / below - 1 / degrees_of_freedom) / (1 / below - 1 / above);
+  return low * std::pow(student_t_of(static_cast<int>(above), outside) / low, share);
+}
+
+double half_interval(const std::vector<double>& values) {
+  const auto count = values.size();
+  return student_t(static_cast<double>(count) - 1) * standard_deviation(values) / std::sqrt(static_cast<double>(count));
+}
+
+double half_step(const std::vector<Sample>& samples) {
+  std::vector<double> seconds = seconds_of(samples);
+  constexpr double kRounding = 1e-9;
+  std::sort(seconds.begin(), seconds.end());
+  const double centre = median(seconds);
+  bool equal = false;
+  double step = 0;
+  for (std::size_t i = 1; i < seconds.size(); ++i) {
+    const double difference = seconds[i] - seconds[i - 1];
+    if (difference <= kRounding * centre) {
+      equal = true;
+    } else if (step == 0 || difference < step) {
+      step = difference;
+    }
+  }
+  return equal && centre > 0 ? step / 2 / centre : 0;
 }
 
 Summary summarize(const std::vector<Sample>& samples) {
@@ -145,7 +167,7 @@ Summary summarize(const std::vector<Sample>& samples) {
   for (const auto& [block, value] : block_medians(samples)) logs.push_back(std::log(value));
   // Not where the clock stood still during a block.
   if (logs.size() >= 2 && std::all_of(logs.begin(), logs.end(), [](double log) { return std::isfinite(log); })) {
-    const double factor = std::exp(std::max(half_interval(logs), half_step(seconds)));
+    const double factor = std::exp(std::max(half_interval(logs), half_step(samples)));
     const auto [low, high] = around_median(logs);
     summary.interval_low = std::min(summary.median / factor, std::exp(low));
     summary.interval_high = std::max(summary.median * factor, std::exp(high));
@@ -160,6 +182,25 @@ std::optional<double> relative_half_width(const Summary& summary) {
   return *low > 0 ? std::log(*high / *low) / 2 : (*high - *low) / 2 / summary.median;
 }
 
+int count_blocks(const std::vector<Sample>& samples) {
+  std::set<int> blocks;
+  for (const Sample& sample : samples) blocks.insert(sample.block);
+  return static_cast<int>(blocks.size());
+}
+
+double apart_by_chance(const Scatter& one, const Scatter& other, double chances) {
+  double variance = 0, over_degrees = 0;
+  for (const Scatter* scatter : {&one, &other}) {
+    const int degrees = std::max(1, scatter->blocks - 1);
+    const double square = std::pow(scatter->half_width / student_t(degrees), 2);
+    variance += square;
+    over_degrees += square * square / degrees;
+  }
+  if (variance == 0) return 0;
+  const double t = student_t(variance * variance / over_degrees, 0.05 / chances);
+  return std::max(t * std::sqrt(variance), std::hypot(one.half_width, other.half_width));
+}
+
 std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, double relative_half_width, int blocks) {
   if (!(relative_half_width > 0)) throw std::invalid_argument("an interval needs a width above 0");
   if (blocks < 1) throw std::invalid_argument("at least one block");
@@ -170,7 +211,7 @@ std::optional<std::size_t> samples_needed(const std::vector<double>& pilot, doub
   const double spread = pilot.size() < least ? 0 : (percentile(pilot, above) - percentile(pilot, below)) / 2;
   const double sigma = std::max(scaled_median_absolute_deviation(pilot), spread);
   // A single block gives no interval; plan for the normal one.
-  const double quantile = blocks > 1 ? student_t_95(blocks - 1) : 1.959964;
+  const double quantile = blocks > 1 ? student_t(blocks - 1) : 1.959964;
   const double root = quantile * std::sqrt(std::numbers::pi / 2) * sigma / (relative_half_width * std::abs(centre));
   // Far above any time budget; keeps the conversion defined for a pilot of wild spread.
   constexpr double most = 1e12;
@@ -245,22 +286,29 @@ std::optional<Line> fit_line_relative(const std::vector<double>& x, const std::v
   return line;
 }
 
-Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator) {
-  for (const auto* samples : {&numerator, &denominator}) {
+std::vector<double> by_block(const std::vector<const std::vector<Sample>*>& cases,
+                             const std::function<double(const std::vector<double>&)>& value) {
+  std::map<int, std::vector<double>> blocks;
+  for (const auto* samples : cases) {
     for (const Sample& sample : *samples) {
       if (!(sample.seconds > 0)) throw std::invalid_argument("a ratio of a time that is not above 0");
     }
+    for (const auto& [block, seconds] : block_medians(*samples)) blocks[block].push_back(seconds);
   }
+  std::vector<double> values;
+  for (const auto& [block, medians] : blocks) {
+    if (medians.size() == cases.size()) values.push_back(value(medians));
+  }
+  return values;
+}
+
+Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator) {
   Ratio result;
-  const std::vector<double> our_seconds = seconds_of(numerator), their_seconds = seconds_of(denominator);
-  result.ratio = median(their_seconds) / median(our_seconds);
-  const std::map<int, double> ours = block_medians(numerator), theirs = block_medians(denominator);
-  std::vector<double> logs;
-  for (const auto& [block, seconds] : ours) {
-    if (const auto pair = theirs.find(block); pair != theirs.end()) logs.push_back(std::log(pair->second / seconds));
-  }
+  result.ratio = median(seconds_of(denominator)) / median(seconds_of(numerator));
+  const std::vector<double> logs =
+      by_block({&numerator, &denominator}, [](const auto& seconds) { return std::log(seconds[1] / seconds[0]); });
   if (logs.size() >= 2) {
-    const double factor = std::exp(std::max(half_interval(logs), half_step(our_seconds) + half_step(their_seconds)));
+    const double factor = std::exp(std::max(half_interval(logs), half_step(numerator) + half_step(denominator)));
     result.ratio = std::exp(mean(logs));
     result.low = result.ratio / factor;
     result.high = result.ratio * factor;

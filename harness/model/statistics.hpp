@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -26,8 +27,9 @@ double scaled_median_absolute_deviation(const std::vector<double>& values);
 /// Sample standard deviation (n - 1) / mean; absent for one value and where the mean is 0.
 std::optional<double> coefficient_of_variation(const std::vector<double>& values);
 
-/// Two-sided 95 % quantile of Student's t: 2.5 % of all draws exceed it. Degrees of freedom from 1; within 2e-4.
-double student_t_95(int degrees_of_freedom);
+/// Two-sided quantile of Student's t: the share `outside` of all draws is further from 0. Degrees of freedom from 1; between
+/// two whole numbers, its logarithm is linear in their reciprocals.
+double student_t(double degrees_of_freedom, double outside = 0.05);
 
 /// The statistics of all samples given. The interval is the median times and over exp(t s / sqrt(B)), with s the standard
 /// deviation of the logarithms of the B blocks' medians and t Student's quantile with B - 1 degrees of freedom: a time stays
@@ -40,6 +42,20 @@ Summary summarize(const std::vector<Sample>& samples);
 /// Half the width of a summary's interval on the scale of logarithms: 0.05 for +- 5 %. Absent where there is no interval. Older
 /// files have intervals whose lower end is 0 or below: of those, half the width over the median.
 std::optional<double> relative_half_width(const Summary& summary);
+
+/// The blocks that the samples are of.
+int count_blocks(const std::vector<Sample>& samples);
+
+/// A 95 % interval of a median.
+struct Scatter {
+  double half_width = 0;  ///< as relative_half_width()
+  int blocks = 0;
+};
+
+/// How far two medians of the same are apart by chance, on the scale of logarithms: where `chances` such pairs are compared,
+/// any exceeds it in 5 % of runs at most, by Welch's test and Bonferroni. A pair that counts in one direction is half a chance.
+/// At least what the two 95 % intervals explain, the root of the sum of the squares of their halves.
+double apart_by_chance(const Scatter& one, const Scatter& other, double chances);
 
 /// The number of samples for which summarize() gives an interval of about +- relative_half_width of the median:
 /// (t sqrt(pi / 2) sigma / (relative_half_width x median))^2, since the large-sample error of a median is
@@ -74,16 +90,28 @@ std::optional<Line> fit_line(const std::vector<double>& x, const std::vector<dou
 std::optional<Line> fit_line_relative(const std::vector<double>& x, const std::vector<double>& y,
                                       std::optional<double> min_intercept = {});
 
+/// For each block that all these cases have, `value` of the medians in seconds, in the order of the cases. The blocks of the
+/// cases of a group alternate, so block i of one was measured beside block i of the others, and slow drift affects all of them.
+/// Throws std::invalid_argument for a time that is not positive.
+std::vector<double> by_block(const std::vector<const std::vector<Sample>*>& cases,
+                             const std::function<double(const std::vector<double>&)>& value);
+
+/// Half the 95 % interval of the mean of at least two values, by Student's t.
+double half_interval(const std::vector<double>& values);
+
+/// Half the step of the clock over the median: that median is no better known. The step is at most the smallest difference
+/// between two samples; 0 where no two are equal, as by a clock whose step is small beside the scatter.
+double half_step(const std::vector<Sample>& samples);
+
 /// How many times faster the numerator's case is, and a 95 % interval of it; absent with fewer than two common blocks.
 struct Ratio {
   double ratio = 0;
   std::optional<double> low, high;
 };
 
-/// The blocks of the two cases alternate, so block i of one is paired with block i of the other: slow drift cancels in each
-/// pair's ratio of medians (denominator / numerator). The ratio is the geometric mean of the pairs', the interval Student's t
-/// over their logarithms, so that those of a/b are the inverse of those of b/a. Without two pairs, the ratio of the medians.
-/// Throws std::invalid_argument for a time that is not positive.
+/// Of the pairs of blocks (by_block()): slow drift cancels in each pair's ratio of medians (denominator / numerator). The ratio
+/// is the geometric mean of the pairs', the interval Student's t over their logarithms, so that those of a/b are the inverse of
+/// those of b/a. Without two pairs, the ratio of the medians. Throws std::invalid_argument for a time that is not positive.
 Ratio ratio_interval(const std::vector<Sample>& numerator, const std::vector<Sample>& denominator);
 
 }  // namespace roofmark

@@ -78,10 +78,15 @@ TEST(CoefficientOfVariation, IsAbsentWhereItMeansNothing) {
 TEST(StudentT, MatchesPublishedTables) {
   const double published[] = {12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600,
                               2.26216, 2.22814, 2.20099, 2.17881, 2.16037, 2.14479, 2.13145};
-  for (int degrees = 1; degrees <= 15; ++degrees) EXPECT_NEAR(student_t_95(degrees), published[degrees - 1], 2e-4) << degrees;
-  EXPECT_NEAR(student_t_95(30), 2.04227, 1e-4);
-  EXPECT_NEAR(student_t_95(1000), 1.96234, 1e-4);
-  EXPECT_THROW(student_t_95(0), std::invalid_argument);
+  for (int degrees = 1; degrees <= 15; ++degrees) EXPECT_NEAR(student_t(degrees), published[degrees - 1], 2e-4) << degrees;
+  EXPECT_NEAR(student_t(30), 2.04227, 1e-4);
+  EXPECT_NEAR(student_t(1000), 1.96234, 1e-4);
+  EXPECT_NEAR(student_t(4, 0.01), 4.60409, 1e-5);
+  EXPECT_NEAR(student_t(7, 0.001), 5.40788, 1e-5);
+  EXPECT_NEAR(student_t(1, 0.002), 318.309, 1e-3);
+  EXPECT_NEAR(student_t(2.5), 3.5747, 0.02) << "between whole numbers";
+  EXPECT_NEAR(student_t(6.5, 0.05 / 12), 4.3139, 0.02);
+  EXPECT_THROW(student_t(0), std::invalid_argument);
 }
 
 TEST(Summarize, GivesOnlyWhatTheCountAllows) {
@@ -108,9 +113,10 @@ TEST(Summarize, RefusesNothingAndWhatIsNotFinite) {
 }
 
 TEST(Summarize, TakesTheIntervalFromTheBlocks) {
-  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees is 4.3027.
+  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees
+  // is 4.302653.
   const Summary summary = summarize(samples({{1, 1, 1, 1}, {2, 2, 2, 2}, {4, 4, 4, 4}}));
-  const double factor = std::pow(2, 4.3027 / std::sqrt(3));
+  const double factor = std::pow(2, 4.302652730 / std::sqrt(3));
   EXPECT_EQ(summary.median, 2);
   EXPECT_NEAR(*summary.interval_low, 2 / factor, 1e-9) << "above 0, although the blocks differ by more than the median";
   EXPECT_NEAR(*summary.interval_high, 2 * factor, 1e-9);
@@ -306,6 +312,15 @@ TEST(ScaledMedianAbsoluteDeviation, OfPlainNumbers) {
   EXPECT_DOUBLE_EQ(scaled_median_absolute_deviation({1, 2, 3, 4, 100}), 1.4826);
   EXPECT_EQ(scaled_median_absolute_deviation({5, 5, 5, 9}), 0);
   EXPECT_THROW(scaled_median_absolute_deviation({}), std::invalid_argument);
+}
+
+TEST(ApartByChance, GrowsWithTheNumberOfPairs) {
+  const Scatter five{0.02, 5}, none{0, 5};
+  EXPECT_EQ(apart_by_chance(none, none, 12), 0);
+  EXPECT_NEAR(apart_by_chance(five, five, 1), 0.02 * std::sqrt(2), 1e-12) << "what the intervals explain";
+  // Of equal scatter, the degrees of freedom of both add up.
+  EXPECT_NEAR(apart_by_chance(five, five, 10), student_t(8, 0.005) / student_t(4) * 0.02 * std::sqrt(2), 1e-9);
+  EXPECT_NEAR(apart_by_chance(five, none, 10), student_t(4, 0.005) / student_t(4) * 0.02, 1e-9);
 }
 
 TEST(FitLine, FindsTheLineThatPointsLieOn) {
