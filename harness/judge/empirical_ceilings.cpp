@@ -22,6 +22,7 @@ struct Found {
   std::optional<double>& rate;
   std::string& by;
   std::optional<double>& half_width;
+  int& blocks;
   std::optional<CeilingLine>& line;
   std::optional<double>& clock_hz;
   bool& by_library;
@@ -30,6 +31,7 @@ struct Found {
     rate = value;
     by = probe.name();
     half_width = relative_half_width(probe.measurement->summary);
+    blocks = count_blocks(probe.measurement->samples);
     if (counts_cycles) clock_hz = probe.measurement->slowest_clock_hz();
     by_library = probe.sets_ceiling->by == SetsCeiling::By::library;
   }
@@ -37,10 +39,10 @@ struct Found {
 
 Found of_pass(Ceiling& ceiling, int pass) {
   if (pass == 1) {
-    return {ceiling.first,      ceiling.first_by,       ceiling.first_half_width,
+    return {ceiling.first,      ceiling.first_by,       ceiling.first_half_width, ceiling.first_blocks,
             ceiling.first_line, ceiling.first_clock_hz, ceiling.first_by_library};
   }
-  return {ceiling.last,      ceiling.last_by,       ceiling.last_half_width,
+  return {ceiling.last,      ceiling.last_by,       ceiling.last_half_width, ceiling.last_blocks,
           ceiling.last_line, ceiling.last_clock_hz, ceiling.last_by_library};
 }
 
@@ -82,6 +84,11 @@ void set_ceilings(Roofline& roofline, const std::vector<Record>& records) {
   for (const auto& [key, probes] : together) {
     set_by_slope(of_pass(roofline.at(find_resource(key.first)), key.second), probes, cycles);
   }
+  std::vector<Ceiling*> twice;
+  for (const Ceiling& ceiling : roofline.ceilings()) {
+    if (ceiling.drift()) twice.push_back(&roofline.at(ceiling.resource));
+  }
+  for (Ceiling* ceiling : twice) ceiling->measured_twice = twice.size();
 }
 
 }  // namespace roofmark

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "harness/model/statistics.hpp"
+
 namespace roofmark {
 namespace {
 
@@ -133,7 +135,12 @@ std::optional<double> Ceiling::empirical_half_width() const {
   return first == empirical() ? first_half_width : last_half_width;
 }
 
-double Ceiling::drift_half_width() const { return std::hypot(first_half_width.value_or(0), last_half_width.value_or(0)); }
+int Ceiling::empirical_blocks() const { return first == empirical() ? first_blocks : last_blocks; }
+
+double Ceiling::drift_half_width() const {
+  return apart_by_chance({first_half_width.value_or(0), first_blocks}, {last_half_width.value_or(0), last_blocks},
+                         static_cast<double>(measured_twice));
+}
 
 bool Ceiling::moved() const {
   const auto change = unexplained_drift();

@@ -51,6 +51,7 @@ struct Ceiling {
   std::string first_by, last_by;
   /// Half of their 95 % intervals, relative; of a slope, its longest probe's. Absent with one block.
   std::optional<double> first_half_width, last_half_width;
+  int first_blocks = 0, last_blocks = 0;  ///< that these rest on
   /// The observed clock during these probes, of a device that counts its cycles: a GPU.
   std::optional<double> first_clock_hz, last_clock_hz;
   bool first_by_library = false, last_by_library = false;  ///< SetsCeiling::By::library
@@ -58,10 +59,13 @@ struct Ceiling {
   std::optional<CeilingLine> first_line, last_line;
   /// A verified result exceeds `theoretical` by more than 2 %: a count, a clock or a table is wrong. No verdict may rest on it.
   bool doubtful = false;
+  /// Ceilings of the run that were measured twice: any of them may drift by chance.
+  std::size_t measured_twice = 1;
 
   /// The better of first and last, and the half of its interval.
   std::optional<double> empirical() const;
   std::optional<double> empirical_half_width() const;
+  int empirical_blocks() const;
   /// Whether a library's product set it.
   bool by_library() const;
   /// last / first - 1, when both are there.
@@ -69,9 +73,9 @@ struct Ceiling {
   /// The drift less what the clock explains, where the resource follows the SM clock and both clocks are known: the rate may
   /// have changed with the clock, by any part of its change (other limits held the rest). Never larger than the drift.
   std::optional<double> unexplained_drift() const;
-  /// What the intervals of both explain of a drift; 0 where they are unknown.
+  /// What chance explains of a drift, among all ceilings of the run: apart_by_chance(); 0 where the intervals are unknown.
   double drift_half_width() const;
-  /// The unexplained drift is above kDriftLimit, and more than the intervals explain.
+  /// The unexplained drift is above kDriftLimit, and more than chance explains.
   bool moved() const;
 };
 

@@ -152,7 +152,7 @@ std::string ceilings_table(const Roofline& roofline, const TerminalStyle& style)
   const auto say = [&](const std::string& what) { text += wrapped(what, static_cast<std::size_t>(style.columns), 2) + "\n"; };
   if (doubtful) say("? doubtful: a verified result exceeds it by more than 2 %; no verdict uses it");
   if (by_clock) say("* the SM clock explains this drift, which puts nothing in doubt");
-  if (by_scatter) say("~ within the 95 % intervals of the two measurements, which scatter as much");
+  if (by_scatter) say("~ may be chance: the two measurements scatter as much");
   return text;
 }
 

@@ -3,9 +3,13 @@
 // Of ceilings, between the two passes over their probes.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
+#include <utility>
 
 #include "harness/judge/analysis.hpp"
+#include "harness/model/statistics.hpp"
 #include "tests/harness/records.hpp"
 
 namespace roofmark {
@@ -48,6 +52,53 @@ TEST(Drift, WhatTheProbesScatterIsNone) {
   EXPECT_NEAR(scattered.roofline.ceilings()[0].drift_half_width(), 0.03 * std::sqrt(2.0), 1e-12);
   EXPECT_FALSE(scattered.roofline.ceilings()[0].moved());
   EXPECT_NEAR(drift_with(3).roofline.ceilings()[0].drift_half_width(), 3 * std::sqrt(2.0), 1e-12);
+}
+
+/// Two passes over twelve probes whose blocks scatter by these shares; one ceiling moves.
+Analysis twelve_ceilings(std::mt19937_64& random, double first, double last, double times = 1) {
+  const Resource resources[] = {resource::fp64_fma,    resource::fp32_fma,    resource::fp16_fma,    resource::bf16_fma,
+                                resource::fp64_tensor, resource::tf32_tensor, resource::fp16_tensor, resource::bf16_tensor,
+                                resource::exp,         resource::shared,      resource::l1,          resource::dram};
+  std::normal_distribution<double> normal;
+  std::vector<Record> records;
+  for (const int pass : {1, 2}) {
+    for (const Resource& resource : resources) {
+      const bool moves = pass == 2 && resource == resource::dram;
+      Record& probe = records.emplace_back(probe_record("probe", resource, 1e9, moves ? 1e-3 / times : 1e-3));
+      probe.pass = pass;
+      double factors[5];
+      for (double& factor : factors) factor = std::exp((pass == 1 ? first : last) * normal(random));
+      Measurement& measurement = *probe.measurement;
+      for (Sample& sample : measurement.samples) sample.seconds *= factors[sample.block] * (1 + 0.002 * normal(random));
+      measurement.summary = summarize(measurement.samples);
+    }
+  }
+  return analyze({}, records, {});
+}
+
+bool any_moved(const Analysis& analysis) {
+  return std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                     [](const Finding& finding) { return finding.kind == FindingKind::drift; });
+}
+
+// By the intervals of each ceiling alone, 15 % of healthy runs would have a drift, and 30 % where the last pass scatters more.
+TEST(Drift, OfTwelveCeilingsAHealthyRunHasNone) {
+  constexpr int kRuns = 300;
+  for (const auto& [first, last] : {std::pair(0.02, 0.02), {0.05, 0.05}, {0.002, 0.03}}) {
+    std::mt19937_64 random(5);
+    int accused = 0;
+    for (int run = 0; run < kRuns; ++run) accused += any_moved(twelve_ceilings(random, first, last));
+    EXPECT_LE(accused, 0.05 * kRuns) << first << ' ' << last;
+  }
+}
+
+TEST(Drift, ARealOneIsFoundAmongTwelve) {
+  constexpr int kRuns = 300;
+  std::mt19937_64 random(6);
+  int found = 0;
+  for (int run = 0; run < kRuns; ++run)
+    found += twelve_ceilings(random, 0.01, 0.01, 0.95).roofline.find(resource::dram)->moved();
+  EXPECT_GE(found, 0.9 * kRuns);
 }
 
 std::vector<Finding> drifts(double last_rate, double last_clock_hz, const Resource& resource = resource::bf16_tensor) {
