@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/judge/above_roof.hpp"
 #include "harness/judge/changed_bits.hpp"
 #include "harness/judge/contradictions.hpp"
 #include "harness/judge/empirical_ceilings.hpp"
 #include "harness/judge/findings_by_rank.hpp"
 #include "harness/judge/link_rates.hpp"
-#include "harness/judge/ranks/communication.hpp"
 #include "harness/judge/ranks/unused_nvlink.hpp"
 #include "harness/judge/slow_clock.hpp"
 #include "harness/model/statistics.hpp"
@@ -21,11 +21,6 @@
 namespace roofmark {
 
 namespace {
-
-/// How far a rate may exceed the measured ceiling: probe and case both have noise.
-constexpr double kCeilingTolerance = 1.02;
-/// Where the ceiling is that of one product of a library: others of its shapes are a few percent faster.
-constexpr double kLibraryTolerance = 1.08;
 
 /// Places every ok record. A rate above a theoretical ceiling is a finding and makes the ceiling doubtful: the result was
 /// verified, so it is the count, the clock or the table that is wrong.
@@ -187,35 +182,6 @@ void find_decay(const Record& record, std::vector<Finding>& findings) {
   found.move_to(findings);
 }
 
-bool is_lighter(const Work& work, const Resource& resource) {
-  return std::any_of(work.phases.begin(), work.phases.end(), [&](const Phase& phase) {
-    return std::any_of(phase.begin(), phase.end(),
-                       [&](const Demand& demand) { return demand.resource == resource && demand.lighter; });
-  });
-}
-
-void find_above_empirical(const Record& record, const Roofline& roofline, std::vector<Finding>& findings) {
-  // A probe sets its own ceiling.
-  if (!record.placement || !record.placement->of_empirical || record.sets_ceiling) return;
-  // Where the network itself reduces, what is left on the wire counts.
-  const double share = switched_share(record).value_or(*record.placement->of_empirical);
-  if (!(share > kCeilingTolerance)) return;
-  const Resource& bound_by = find_resource(record.placement->bound_by);
-  const Ceiling* ceiling = roofline.find(bound_by);
-  const double of_ceiling = ceiling ? ceiling->empirical_half_width().value_or(0) : 0;
-  if (!(std::log(share) > std::hypot(of_ceiling, relative_half_width(record.measurement->summary).value_or(0)))) return;
-  if (ceiling && ceiling->by_library() && share <= kLibraryTolerance) return;
-  // One pair of ranks has to itself what all ranks share in the probe.
-  if (is_lighter(record.work, bound_by)) return;
-  // Where the count or the ceiling is wrong anyway, the probe and the caches are not to blame.
-  if (ceiling && ceiling->doubtful) return;
-  findings.push_back(
-      {FindingKind::above_empirical,
-       fmt::format("reached {:.0f} % of the measured ceiling ({}): the probe missed the ceiling, or a cache helped",
-                   100 * share, bound_by.title),
-       record.name(), share, fmt::format("a case reached {:.0f} % of the ceiling of {}", 100 * share, bound_by.title)});
-}
-
 /// What timing adds against a sample; of one that is the mean of several batches, against one of them. A slope over several
 /// cases has no part in it: that of a ceiling, and that of what is no work (call_lines).
 void find_overhead(const Record& record, double overhead_seconds, std::vector<Finding>& findings) {
@@ -258,7 +224,6 @@ void find_in_record(const Record& record, const Roofline& roofline, std::optiona
   find_held_power(record, power_limits, findings);
   find_energy_mismatch(record, findings);
   find_decay(record, findings);
-  find_above_empirical(record, roofline, findings);
 }
 
 bool crosses_host_link(const Record& record) {
@@ -345,6 +310,7 @@ Analysis analyze(Roofline theoretical, std::vector<Record>& records, const std::
   find_drift(analysis.roofline, analysis.findings);
   find_contradictions(analysis.roofline, analysis.findings);
   find_link_training(records, analysis.roofline, analysis.findings);
+  for (Finding& finding : find_above_roof(records, analysis.roofline)) analysis.findings.push_back(std::move(finding));
   for (Finding& finding : find_slow_links(analysis.roofline, records)) analysis.findings.push_back(std::move(finding));
   for (Finding& finding : find_changed_bits(records)) analysis.findings.push_back(std::move(finding));
   analysis.unseen = without_evidence(records, power_limits);
