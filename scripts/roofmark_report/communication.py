@@ -353,7 +353,7 @@ def scaling_rows(result):
 def overlap_rows(result):
     columns = [("Case", "", False), ("Product", "", True), ("All-reduce", "", True), ("Both together", "", True),
                ("Hidden", "Of what can be hidden: (product + all-reduce - both) / the shorter of the two", True),
-               ("± 95 %", "From the intervals of the three times", True),
+               ("± 95 %", "From the blocks, in which the three were measured beside each other", True),
                ("Product covers", "Product / all-reduce, 100 % at most: the share of the all-reduce that the product can hide", True),
                ("Product slowed by", "Only if the product takes longer than the all-reduce", True)]
     return columns, [[o["series"], *((units.seconds(o[key]), o[key], "") for key in ("work_seconds", "communication_seconds", "together_seconds")),
