@@ -193,8 +193,9 @@ void check_rates(const Record& record, const JsonText::View& entry, const fs::pa
       fmt::format("{} is damaged: the rates of {} are not those of its work and time", path.string(), record.name()));
 }
 
-/// What contradicts itself was edited or damaged.
-void check_measurement(const Record& record, const fs::path& path) {
+/// What contradicts itself was edited or damaged. The rest of the statistics is taken from the samples, whatever the file
+/// states: older versions computed intervals otherwise, and an edited one must not decide a judgement.
+void check_measurement(Record& record, const fs::path& path) {
   if (record.status != Status::ok) return;
   const auto refuse = [&](const char* why) {
     throw ReadError(fmt::format("{} is damaged: {} {}", path.string(), record.name(), why));
@@ -209,7 +210,7 @@ void check_measurement(const Record& record, const fs::path& path) {
   const auto outside = [](double median, std::optional<double> low, std::optional<double> high) {
     return low && high && (*low > median * (1 + kRounding) || *high < median * (1 - kRounding));
   };
-  const Summary& summary = record.measurement->summary;
+  Summary& summary = record.measurement->summary;
   bool any = outside(summary.median, summary.interval_low, summary.interval_high);
   for (const auto& times : record.measurement->ranks) {
     any |= times && outside(times->median, times->interval_low, times->interval_high);
@@ -223,6 +224,7 @@ void check_measurement(const Record& record, const fs::path& path) {
     if (std::abs(stated - found) > kRounding * found)
       refuse("has a median, minimum or maximum that is not that of its samples");
   }
+  summary = own;
 }
 
 /// What is of a rank that the team lacks would be nobody's.

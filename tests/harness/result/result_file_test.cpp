@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "harness/model/statistics.hpp"
 #include "harness/result/journal.hpp"
 #include "harness/result/network_json.hpp"
 #include "tests/harness/records.hpp"
@@ -367,6 +368,30 @@ TEST_F(ResultFolder, AnEditedSampleIsRefusedByTheJournal) {
   json["benchmarks"][0]["roofmark"]["measurement"]["samples"]["host_seconds"][3] = 0.5;
   overwrite(json.dump());
   EXPECT_THAT(refusal(), HasSubstr("and its journal differ: stream/copy"));
+}
+
+TEST_F(ResultFolder, TheSamplesSayHowTheyScatter) {
+  Json result = Json::parse(text());
+  Json& measured = result["benchmarks"][0]["roofmark"]["measurement"];
+  Json& seconds = measured["samples"]["seconds"];
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = 1e-3 * (1 + 0.01 * static_cast<double>(i));
+  measured["median"] = 1.095e-3;
+  measured["minimum"] = 1e-3;
+  measured["maximum"] = 1.19e-3;
+  measured["interval"] = {1.094e-3, 1.096e-3};
+  measured["cv"] = 1e-6;
+  result["benchmarks"][0]["roofmark"].erase("placement");
+  overwrite(result.dump());
+  remove("result.jsonl");
+  remove("result.json.sha256");
+  ResultFile file = read_result(path());
+  const Measurement& measurement = *file.run.records.at(0).measurement;
+  const Summary own = summarize(measurement.samples);
+  EXPECT_LT(*own.interval_low, 1.02e-3);
+  EXPECT_EQ(measurement.summary.interval_low, own.interval_low);
+  EXPECT_EQ(measurement.summary.interval_high, own.interval_high);
+  EXPECT_EQ(measurement.summary.cv, own.cv);
+  EXPECT_EQ(take_evidence(file, 0).records.at(0).measurement->summary.interval_high, own.interval_high);
 }
 
 TEST_F(ResultFolder, ARealTimeThatIsNotTheMedianIsRefused) {
