@@ -113,10 +113,10 @@ TEST(Summarize, RefusesNothingAndWhatIsNotFinite) {
 }
 
 TEST(Summarize, TakesTheIntervalFromTheBlocks) {
-  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees
-  // is 4.302653.
+  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees of freedom has
+  // a closed form.
   const Summary summary = summarize(samples({{1, 1, 1, 1}, {2, 2, 2, 2}, {4, 4, 4, 4}}));
-  const double factor = std::pow(2, 4.302652730 / std::sqrt(3));
+  const double factor = std::pow(2, 0.95 * std::sqrt(2 / (1 - 0.95 * 0.95)) / std::sqrt(3));
   EXPECT_EQ(summary.median, 2);
   EXPECT_NEAR(*summary.interval_low, 2 / factor, 1e-9) << "above 0, although the blocks differ by more than the median";
   EXPECT_NEAR(*summary.interval_high, 2 * factor, 1e-9);
