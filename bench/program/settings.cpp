@@ -18,10 +18,18 @@ namespace roofmark {
 
 namespace {
 
-Effort effort_of(const Suite& suite, Backend backend, std::optional<double> max_seconds) {
+/// A suite with a duration has ceilings' probes alone of this budget: beside a short load they are short.
+double case_seconds(const RunOptions& options) {
+  const Suite& suite = facts_of(options.selection.suite);
+  if (suite.total_seconds) return std::min(suite.case_seconds, 0.02 * budget_seconds(options));
+  return options.max_seconds.value_or(suite.case_seconds);
+}
+
+Effort effort_of(const RunOptions& options, Backend backend) {
+  const Suite& suite = facts_of(options.selection.suite);
   Effort effort;
   effort.blocks = suite.blocks;
-  effort.max_seconds = max_seconds.value_or(suite.case_seconds);
+  effort.max_seconds = case_seconds(options);
   effort.longer = std::max(1.0, effort.max_seconds / suite.case_seconds);
   // A short timing budget gets a short warm-up and short samples; the record says whether it settled.
   effort.warm_up_seconds = std::min(effort.warm_up_seconds, 4 * effort.max_seconds);
@@ -54,7 +62,7 @@ double budget_seconds(const RunOptions& options) {
 
 Settings settings_of(const RunOptions& options, Backend backend) {
   Settings settings;
-  settings.effort = effort_of(facts_of(options.selection.suite), backend, options.max_seconds);
+  settings.effort = effort_of(options, backend);
   settings.data = options.data;
   settings.seed = options.seed;
   settings.telemetry = !options.no_telemetry;

@@ -20,5 +20,16 @@ TEST(Timeouts, OpeningHasAMinuteWhateverTheSuite) {
   EXPECT_EQ(opening_seconds(options), 5) << "as the user says";
 }
 
+TEST(Timeouts, ProbesBesideAShortLoadAreShort) {
+  RunOptions options;
+  options.selection.suite = SuiteName::sustained;
+  const auto seconds = [&] { return settings_of(options, Backend::cpu).effort.max_seconds; };
+  EXPECT_EQ(seconds(), 1);
+  options.selection.seconds = 3600;
+  EXPECT_EQ(seconds(), 1);
+  options.selection.seconds = 5;
+  EXPECT_DOUBLE_EQ(seconds(), 0.1);
+}
+
 }  // namespace
 }  // namespace roofmark
