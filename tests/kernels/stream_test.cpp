@@ -144,7 +144,7 @@ TEST_P(StreamTest, IsRightFromCachesToMemory) {
 TEST_P(StreamTest, SumsHaveTheSameBitsEveryTime) {
   for (DataType type : kStreamTypes) {
     if (!kernels_->supports(type)) continue;
-    const std::size_t count = 3000001;
+    const std::size_t count = (on_gpu() ? 23'000 * static_cast<std::size_t>(device_->info().multiprocessors) : 3'000'000) + 1;
     Array x(*device_, type, count, 0), y(*device_, type, count, 0);
     x.fill(0);
     y.fill(1);

@@ -242,22 +242,46 @@ def test_blackwell_multiplies_block_scaled_matrices(tmp_path):
     report_of(found, tmp_path)
 
 
-def test_products_are_compared_with_and_without_an_epilogue(tmp_path):
-    out, product = tmp_path / "out", "gemm/fp8/m:64/n:32/k:128"
+PRODUCT, SCALED_PRODUCT = "gemm/fp8/m:64/n:32/k:128", "gemm/fp8/m:272/n:32/k:400"
+OF_PRODUCTS = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory):
+    """Products with epilogues and with scales of blocks, on a GPU with room for two, each with a workspace of 32 MiB."""
+    out = tmp_path_factory.mktemp("products") / "out"
+    cases = [f"{PRODUCT}/epilogue:none,bias_gelu", f"{PRODUCT}/epilogue:bias_gelu/act:separate", f"{PRODUCT}/out:fp8",
+             f"{SCALED_PRODUCT}/scale:tensor,vec128,blk128"]
     done = roofmark("run", "--device", "cuda:0", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
-                    "--case", f"{product}/epilogue:none,bias_gelu", "--case", f"{product}/epilogue:bias_gelu/act:separate",
-                    "--case", f"{product}/out:fp8", GPUMODEL_MEMORY="80M", GPUMODEL_TOTAL="80M")  # room for two, each with a workspace of 32 MiB
+                    *(word for case in cases for word in ("--case", case)), GPUMODEL_ARCH="90", GPUMODEL_MEMORY="80M", GPUMODEL_TOTAL="80M")
     found = Run(done, out)
     assert found.status == 0, found.stderr
-    rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
-    records = {e["name"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
+    found.products = {e["name"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
+    found.compared = [(c["key"], c["name"], c["numerator"], c["denominator"]) for c in found.result["comparisons"]]
+    return found
+
+
+def test_products_are_compared_with_and_without_an_epilogue(tmp_path, products):
     words = ["", "/out:fp8", "/epilogue:bias_gelu", "/epilogue:bias_gelu/act:separate"]
-    assert set(records) == {product + word + rest for word in words}
-    assert {record["verification"][when]["status"] for record in records.values() for when in ("before", "after")} == {"passed"}
-    compared = [(c["key"], c["name"], c["numerator"], c["denominator"]) for c in found.result["comparisons"] if c["numerator"].startswith("gemm/")]
-    assert ("epilogue", "none against bias_gelu", product + rest, f"{product}/epilogue:bias_gelu{rest}") in compared
-    assert "epilogue none against bias_gelu" in found.stdout
-    assert "epilogue:bias_gelu" in report_of(found, tmp_path)
+    assert {name for name in products.products if name.startswith(PRODUCT)} == {PRODUCT + word + OF_PRODUCTS for word in words}
+    assert {record["verification"][when]["status"] for record in products.products.values() for when in ("before", "after")} == {"passed"}
+    compared = ("epilogue", "none against bias_gelu", PRODUCT + OF_PRODUCTS, f"{PRODUCT}/epilogue:bias_gelu{OF_PRODUCTS}")
+    assert compared in products.compared and "epilogue none against bias_gelu" in products.stdout
+    assert "epilogue:bias_gelu" in report_of(products, tmp_path)
+
+
+def test_products_are_compared_with_scales_of_blocks(tmp_path, products):
+    scales = {"": 0, "/scale:vec128": 4 * (272 + 32) * 4, "/scale:blk128": 4 * (3 + 32) * 4}  # bytes
+    records = {name: record for name, record in products.products.items() if name.startswith(SCALED_PRODUCT)}
+    assert set(records) == {SCALED_PRODUCT + word + OF_PRODUCTS for word in scales}
+    for word, of_scales in scales.items():
+        record = records[SCALED_PRODUCT + word + OF_PRODUCTS]
+        demands = {demand["resource"]: demand["amount"] for demand in record["work"]["phases"][0]}
+        assert demands["fp8_tensor"] == 2 * 272 * 32 * 400 and demands["dram"] == 272 * 400 + 32 * 400 + 2 * 272 * 32 + of_scales
+    # The third has no room beside them.
+    compared = ("scale", "tensor against vec128", SCALED_PRODUCT + OF_PRODUCTS, f"{SCALED_PRODUCT}/scale:vec128{OF_PRODUCTS}")
+    assert compared in products.compared
+    assert "scale:blk128" in report_of(products, tmp_path)
 
 
 def test_a_library_that_applies_its_epilogue_in_a_kernel_of_its_own_is_right(tmp_path):
@@ -269,26 +293,6 @@ def test_a_library_that_applies_its_epilogue_in_a_kernel_of_its_own_is_right(tmp
     found = Run(done, tmp_path / "out")
     assert found.status == 0, found.stdout + found.stderr
     assert sum(e["name"].startswith(product) for e in found.result["benchmarks"]) == len(words)
-
-
-def test_products_are_compared_with_scales_of_blocks(tmp_path):
-    out, product = tmp_path / "out", "gemm/fp8/m:272/n:32/k:400"
-    done = roofmark("run", "--device", "cuda:0", "--suite", "quick", "--max-seconds", "0.001", "--out", out, "--case", f"{product}/scale:tensor,vec128,blk128",
-                    GPUMODEL_ARCH="90", GPUMODEL_MEMORY="80M", GPUMODEL_TOTAL="80M")  # room for two, each with a workspace of 32 MiB
-    found = Run(done, out)
-    assert found.status == 0, found.stderr
-    rest = "/impl:cublaslt/layout:tn/algo:tuned/cache:cold"
-    records = {e["name"]: e["roofmark"] for e in found.result["benchmarks"] if e["name"].startswith("gemm/")}
-    scales = {"": 0, "/scale:vec128": 4 * (272 + 32) * 4, "/scale:blk128": 4 * (3 + 32) * 4}  # bytes
-    assert set(records) == {product + word + rest for word in scales}
-    for word, of_scales in scales.items():
-        record = records[product + word + rest]
-        assert record["verification"]["before"]["status"] == record["verification"]["after"]["status"] == "passed"
-        demands = {demand["resource"]: demand["amount"] for demand in record["work"]["phases"][0]}
-        assert demands["fp8_tensor"] == 2 * 272 * 32 * 400 and demands["dram"] == 272 * 400 + 32 * 400 + 2 * 272 * 32 + of_scales
-    compared = [(c["key"], c["name"], c["numerator"], c["denominator"]) for c in found.result["comparisons"] if c["numerator"].startswith("gemm/")]
-    assert ("scale", "tensor against vec128", product + rest, f"{product}/scale:vec128{rest}") in compared  # the third has no room beside them
-    assert "scale:blk128" in report_of(found, tmp_path)
 
 
 def test_transfers_have_a_line_per_series(tmp_path):
