@@ -113,8 +113,8 @@ TEST(Summarize, RefusesNothingAndWhatIsNotFinite) {
 }
 
 TEST(Summarize, TakesTheIntervalFromTheBlocks) {
-  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees of freedom has
-  // a closed form.
+  // Within a block no spread at all; between the logarithms of 1, 2, 4 the deviation is log(2), and t for 2 degrees of freedom
+  // has a closed form.
   const Summary summary = summarize(samples({{1, 1, 1, 1}, {2, 2, 2, 2}, {4, 4, 4, 4}}));
   const double factor = std::pow(2, 0.95 * std::sqrt(2 / (1 - 0.95 * 0.95)) / std::sqrt(3));
   EXPECT_EQ(summary.median, 2);
