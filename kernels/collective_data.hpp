@@ -25,11 +25,13 @@ constexpr double average_bound(int ranks) { return (ranks & (ranks - 1)) == 0 ? 
 /// No partial sum exceeds c + 2 plus c (c + 1) / 2 per block; `used` keeps that within the integers that the type represents
 /// without gaps, so every sum in every order is exact. It is n up to 421 ranks in bf16, 3406 in fp16, 40 in fp8, 373 in int8.
 ///
+/// Factors: the peak at q = 0, else 1 or -1 at random, so that every product of some is exact.
+///
 /// What can hide a wrong result: two ranks have the same value at one element in p, or both have 0; a rank missing from a sum
-/// is not noticed where its value is 0, at one element in p. A maximum shows only the largest term, which in a large team is a
-/// given rank's only at one element in 2n. In an average over n ranks, n not a power of two, a term |v| is visible above the
-/// rounding while |v| > 4 u(type) x the sum of |terms|: with bf16 every term up to 50 ranks, with fp16 up to 400; with fp8 not
-/// every term from three ranks on, and none from 15 on.
+/// is not noticed where its value is 0, at one element in p, nor in a product where its factor is 1, at one element in two. A
+/// maximum or minimum shows only one term, which in a large team is a given rank's only at one element in 2n. In an average
+/// over n ranks, n not a power of two, a term |v| is visible above the rounding while |v| > 4 u(type) x the sum of |terms|:
+/// with bf16 every term up to 50 ranks, with fp16 up to 400; with fp8 not every term from three ranks on, and none from 15 on.
 class CollectiveValues {
  public:
   /// The values at element i.
@@ -37,6 +39,7 @@ class CollectiveValues {
       : magnitude_(type == DataType::fp8 || type == DataType::int8 ? 1 : 2),
         period_(2 * magnitude_ + 1),
         ranks_(data.ranks),
+        factors_(data.factors),
         used_(used_ranks(type, data.ranks)),
         state_(mix(mix(data.seed + kGoldenGamma) + i)) {}
 
@@ -51,6 +54,7 @@ class CollectiveValues {
     const int first = start();
     const int q = rank >= first ? rank - first : rank - first + ranks_;
     if (q == 0) return peak();
+    if (factors_) return signs(q / kSigns) >> q % kSigns & 1 ? -1 : 1;
     return q < used_ ? in_block((q - 1) / period_, (q - 1) % period_) : 0;
   }
 
@@ -68,6 +72,28 @@ class CollectiveValues {
     return most;
   }
 
+  ROOFMARK_HOST_DEVICE int least() const {
+    int most = -peak();
+    if (used_ < ranks_ && most < 0) most = 0;
+    if (blocks() > 0 && most < magnitude_) most = magnitude_;
+    for (int j = 0; j < rest(); ++j) most = -in_block(blocks(), j) > most ? -in_block(blocks(), j) : most;
+    return -most;
+  }
+
+  /// Of factors.
+  ROOFMARK_HOST_DEVICE int product() const {
+    const int last = (ranks_ - 1) / kSigns;
+    std::uint64_t odd = 0;
+    for (int word = 0; word <= last; ++word) {
+      std::uint64_t used = ~std::uint64_t{0};
+      if (word == 0) used &= ~std::uint64_t{1};  // the peak
+      if (word == last) used &= ~std::uint64_t{0} >> (kSigns - 1 - (ranks_ - 1) % kSigns);
+      odd ^= signs(word) & used;
+    }
+    for (int half = kSigns / 2; half > 0; half /= 2) odd ^= odd >> half;
+    return odd & 1 ? -peak() : peak();
+  }
+
   ROOFMARK_HOST_DEVICE std::int64_t sum_of_magnitudes() const {
     std::int64_t total = static_cast<std::int64_t>(blocks()) * magnitude_ * (magnitude_ + 1) + absolute(peak());
     for (int j = 0; j < rest(); ++j) total += absolute(in_block(blocks(), j));
@@ -76,17 +102,22 @@ class CollectiveValues {
 
   ROOFMARK_HOST_DEVICE double reduced(DataType type, Reduction reduction) const {
     if (reduction == Reduction::max) return greatest();
+    if (reduction == Reduction::min) return least();
+    if (reduction == Reduction::prod) return product();
     if (reduction == Reduction::sum) return sum();
     const int towards_zero = sum() / ranks_;
     return is_integer(type) ? towards_zero : static_cast<double>(sum()) / ranks_;
   }
 
   ROOFMARK_HOST_DEVICE double scale(Reduction reduction) const {
+    if (reduction == Reduction::prod) return absolute(peak());
     const auto magnitudes = static_cast<double>(sum_of_magnitudes());
     return reduction == Reduction::avg ? magnitudes / ranks_ : magnitudes;
   }
 
  private:
+  static constexpr int kSigns = 64;
+
   /// Every integer up to this is representable in the type.
   ROOFMARK_HOST_DEVICE static std::int64_t greatest_whole(DataType type) {
     switch (type) {
@@ -119,6 +150,10 @@ class CollectiveValues {
     return static_cast<int>((bits >> 32) * static_cast<std::uint64_t>(below) >> 32);
   }
 
+  /// Random signs of the ranks q = kSigns word to kSigns word + kSigns - 1, a bit each.
+  ROOFMARK_HOST_DEVICE std::uint64_t signs(int word) const {
+    return mix(state_ + (static_cast<std::uint64_t>(word) + 1) * kGoldenGamma);
+  }
   ROOFMARK_HOST_DEVICE int start() const { return drawn(state_, ranks_); }
   ROOFMARK_HOST_DEVICE int peak() const {
     const int height = magnitude_ + 1 + static_cast<int>(state_ & 1);
@@ -135,6 +170,7 @@ class CollectiveValues {
   int magnitude_;
   int period_;
   int ranks_;
+  bool factors_;
   int used_;
   std::uint64_t state_;
 };

@@ -49,10 +49,12 @@ inline constexpr Collective kCollectives[] = {
     Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::broadcast, Collective::reduce,
     Collective::all_to_all, Collective::gather,     Collective::scatter,        Collective::send_recv, Collective::ping_pong};
 
-enum class Reduction { sum, max, avg };
+enum class Reduction { sum, max, avg, min, prod };
+
+inline constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg, Reduction::min, Reduction::prod};
 
 constexpr std::string_view name(Reduction reduction) {
-  constexpr std::string_view names[] = {"sum", "max", "avg"};
+  constexpr std::string_view names[] = {"sum", "max", "avg", "min", "prod"};
   return names[static_cast<int>(reduction)];
 }
 
@@ -200,10 +202,12 @@ struct NcclKernels {
   std::vector<std::string> (*warnings)();
 };
 
-/// Test data of the ranks: small integers, scattered by a hash of the seed, so that every sum is exact in any order.
+/// Test data of the ranks: small integers, scattered by a hash of the seed, so that every sum is exact in any order; or
+/// `factors`, whose product is.
 struct CollectiveData {
   std::uint64_t seed = 0;
   int ranks = 1;
+  bool factors = false;
 };
 
 /// Generates the collectives' data and their expected results.
@@ -214,8 +218,9 @@ struct CollectiveDataKernels {
   /// expected[i] = the same element as a double, exactly.
   void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                  Stream stream);
-  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n. Sums
-  /// and maxima, and averages of integers (towards 0), are exact; other averages are within average_bound.
+  /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n, or
+  /// the |product|. All are exact, averages of integers towards 0, but other averages, which are within average_bound. A
+  /// product is one of `factors`, all else is not.
   void (*expect_reduced)(DataType type, Reduction reduction, double* expected, double* scale, std::size_t count,
                          const CollectiveData& data, std::size_t first, Stream stream);
 };

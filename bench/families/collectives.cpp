@@ -83,7 +83,7 @@ std::vector<Group> contract(const Listing& listing) {
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
     for (const DataType type : listing.fabric->types) {
-      for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
+      for (const Reduction reduction : kReductions) {
         if (!reduces(op) && reduction != Reduction::sum) continue;
         for (const std::size_t elements : {1, 7, 1000, listing.device.backend == Backend::cuda ? 4099 : 65537}) {
           list.add_both_places({op, type, reduction, elements * size_of(type), false, world, {}, {}, {}, -1, false});
@@ -208,7 +208,6 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
   if (pairs && asked.has("group")) throw std::invalid_argument("ping_pong has rounds of pairs, and no groups");
   if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
-  constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::avg};
   constexpr std::string_view kPlaces[] = {"out", "in"}, kIssues[] = {"graph"};
   CollectiveList list(listing);
   Point point{.op = *op,

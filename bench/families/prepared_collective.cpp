@@ -144,7 +144,7 @@ class OneRank final : public PreparedCollective {
   int size() const { return communicator_->size(); }
   std::size_t chunk_bytes() const { return chunk_ * size_of(point_.type); }
   std::size_t out_bytes() const { return out_ * size_of(point_.type); }
-  CollectiveData data() const { return {seed_, size()}; }
+  CollectiveData data() const { return {seed_, size(), reduces(point_.op) && point_.reduction == Reduction::prod}; }
   double bound() const { return point_.reduction == Reduction::avg ? average_bound(size()) : 0; }
 
   // Broadcast in place goes from and to the same array; there `in` is the root's alone.

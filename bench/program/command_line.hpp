@@ -45,7 +45,7 @@ inline constexpr const char* kCollectiveCasesHelp =
     "  root:0..7+1                 0, 1, 2, ... 7\n"
     "  group:div_4, group:mod_4    groups of 4 consecutive ranks; 4 groups of every\n"
     "                              fourth rank\n"
-    "  place:in, op:max            in place; by maximum\n"
+    "  place:in, op:max            in place; by maximum (sum, max, avg, min, prod)\n"
     "  imbalance:2                 all_to_all: rank `root` gets twice the average\n";
 inline constexpr const char* kBenchmarkHelp =
     "Google Benchmark's flags, as in --benchmark_format=json:\n"

@@ -136,8 +136,19 @@ class MpiCommunicator final : public Communicator {
   }
 
   static MPI_Op operation(const CollectiveCall& call) {
-    if (call.reduction == Reduction::avg) throw Unsupported("MPI has no average");
-    return call.reduction == Reduction::max ? MPI_MAX : MPI_SUM;
+    switch (call.reduction) {
+      case Reduction::sum:
+        return MPI_SUM;
+      case Reduction::max:
+        return MPI_MAX;
+      case Reduction::min:
+        return MPI_MIN;
+      case Reduction::prod:
+        return MPI_PROD;
+      case Reduction::avg:
+        break;
+    }
+    throw Unsupported("MPI has no average");
   }
 
   bool is_in_place(const CollectiveCall& call) const {

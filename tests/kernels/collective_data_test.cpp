@@ -95,10 +95,11 @@ TEST(CollectiveData, TheReductionIsThatOfAllRanks) {
       const CollectiveData data{4, n};
       const auto ranks = everything(type, data, kCount);
       const Reduced sum = reduced(type, Reduction::sum, data, kCount), max = reduced(type, Reduction::max, data, kCount),
-                    avg = reduced(type, Reduction::avg, data, kCount);
+                    avg = reduced(type, Reduction::avg, data, kCount), min = reduced(type, Reduction::min, data, kCount);
       for (std::size_t i = 0; i < kCount; ++i) {
-        double total = 0, magnitudes = 0, most = -INFINITY;
+        double total = 0, magnitudes = 0, most = -INFINITY, least = INFINITY;
         for (const auto& rank : ranks) {
+          least = std::min(least, rank[i]);
           total += rank[i];
           magnitudes += std::fabs(rank[i]);
           most = std::max(most, rank[i]);
@@ -107,8 +108,30 @@ TEST(CollectiveData, TheReductionIsThatOfAllRanks) {
         ASSERT_EQ(sum.scale[i], magnitudes);
         ASSERT_GE(magnitudes, 1);
         ASSERT_EQ(max.expected[i], most);
+        ASSERT_EQ(min.expected[i], least);
         ASSERT_EQ(avg.expected[i], is_integer(type) ? std::trunc(total / n) : total / n);
         ASSERT_EQ(avg.scale[i], magnitudes / n);
+      }
+    }
+  }
+}
+
+TEST(CollectiveData, AProductIsThatOfAllRanksAndExactInAnyOrder) {
+  constexpr std::size_t kCount = 200;
+  std::mt19937 random(3);
+  for (DataType type : kCollectiveTypes) {
+    for (int n : kTeams) {
+      SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(n));
+      const CollectiveData data{4, n, true};
+      auto ranks = everything(type, data, kCount);
+      std::shuffle(ranks.begin(), ranks.end(), random);
+      const Reduced product = reduced(type, Reduction::prod, data, kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        double stored = 1;
+        for (const auto& rank : ranks) stored = rounded(type, stored * rank[i]);
+        ASSERT_EQ(stored, product.expected[i]);
+        ASSERT_EQ(product.scale[i], std::fabs(stored));
+        ASSERT_GT(std::fabs(stored), 1) << "a product without the peak is another one";
       }
     }
   }
@@ -181,6 +204,22 @@ TEST(CollectiveData, ARankThatIsLeftOutOrCountedTwiceShowsInEveryFewElements) {
         ASSERT_LT(same_groups(expected_of(type, data, rank, kCount), nothing), some_bring_nothing ? 0.25 : 0.02)
             << "rank " << rank;
       }
+    }
+  }
+}
+
+TEST(CollectiveData, ARankThatIsLeftOutOfAProductOrCountedTwiceShowsInHalfOfTheElements) {
+  constexpr std::size_t kCount = 800;
+  for (int n : {1, 2, 3, 8, 64, 65, 130}) {
+    const CollectiveData data{7, n, true};
+    for (int rank = 0; rank < n; ++rank) {
+      const std::vector<double> factors = expected_of(DataType::fp32, data, rank, kCount);
+      const auto hidden = std::count(factors.begin(), factors.end(), 1.0);
+      ASSERT_LT(static_cast<double>(hidden), 0.6 * kCount) << "rank " << rank << " of " << n;
+    }
+    const std::vector<double> expected = reduced(DataType::fp32, Reduction::prod, data, kCount).expected;
+    for (std::size_t moved : {1u, 64u, 65536u}) {
+      EXPECT_LT(same_groups(expected, reduced(DataType::fp32, Reduction::prod, data, kCount, moved).expected), 0.02);
     }
   }
 }

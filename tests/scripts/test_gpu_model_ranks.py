@@ -163,6 +163,17 @@ def test_every_type_and_operation_is_reduced(tmp_path):
     assert seen == {(type_, op) for type_ in ("fp32", "fp16", "bf16", "fp8") for op in ("sum", "max", "avg")}
 
 
+def test_the_operations_that_no_suite_has_are_reduced_by_name(tmp_path):
+    out = tmp_path / "out"
+    named = ["collectives", "--device", "cuda", "--max-seconds", "0.001", "--case", "all_reduce,reduce_scatter/fp32,bf16,fp8/bytes:3K/op:min,prod", "--out", out]
+    done = ranks.run(3, *named, wrapper=with_gpus(3))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    seen = {(entry["roofmark"]["family"], entry["roofmark"]["type"], entry["roofmark"]["shape"]["op"]) for entry in cases(result)}
+    assert seen == {(family, type_, op) for family in ("all_reduce", "reduce_scatter") for type_ in ("fp32", "bf16", "fp8") for op in ("min", "prod")}
+
+
 def test_graphs_and_registered_buffers(tmp_path):
     out = tmp_path / "out"
     done = ranks.run(2, *collectives("baseline", "/bytes:512/.*(issue:graph|buffer:)", "--out", out), wrapper=with_gpus(2))

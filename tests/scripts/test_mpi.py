@@ -85,13 +85,15 @@ def test_groups_of_any_size_run_at_once_on_one_host(tmp_path):
 
 
 def test_a_collective_that_the_library_lacks_is_unsupported_and_the_others_are_measured(tmp_path):
-    done = ranks.run(2, "collectives", "--device", "cpu", "--case", "all_reduce,all_gather/bf16,fp32/bytes:4K", "--max-seconds", "0.001", "--out", tmp_path / "out")
+    done = ranks.run(2, "collectives", "--device", "cpu", "--case", "all_reduce,all_gather/bf16,fp32/bytes:4K", "--case", "all_reduce/fp64/bytes:4K/op:min,prod",
+                     "--max-seconds", "0.001", "--out", tmp_path / "out")
     assert done.returncode == 3, done.stderr
     result = ranks.load(tmp_path / "out")
     [lacking] = result["unmeasured"]
     assert lacking["roofmark"]["status"] == "unsupported" and "has no all_reduce by sum of bf16" in lacking["roofmark"]["reason"]
     measured = {entry["name"].rsplit("/bytes:", 1)[0] for entry in result["benchmarks"]}
-    assert {"all_reduce/fp32", "all_gather/bf16", "all_gather/fp32"} <= measured, measured
+    assert {"all_reduce/fp32", "all_reduce/fp64", "all_gather/bf16", "all_gather/fp32"} <= measured, measured
+    assert {entry["roofmark"]["message"]["reduction"] for entry in result["benchmarks"] if "/fp64/" in entry["name"]} == {"min", "prod"}
 
 
 def test_a_run_says_first_how_many_ranks_there_are_and_who_they_are(clean):

@@ -302,7 +302,7 @@ ncclDataType_t nccl_type(DataType type) {
 }
 
 ncclRedOp_t nccl_operator(Reduction reduction) {
-  constexpr ncclRedOp_t operators[] = {ncclSum, ncclMax, ncclAvg};
+  constexpr ncclRedOp_t operators[] = {ncclSum, ncclMax, ncclAvg, ncclMin, ncclProd};
   return operators[static_cast<int>(reduction)];
 }
 

@@ -26,7 +26,7 @@ class CudaCollectiveData : public OnAGpu {
       if (type == DataType::tf32) continue;
       for (const int ranks : {1, 2, 7, 8, 41, 1000}) {
         SCOPED_TRACE(std::string(name(type)) + " ranks " + std::to_string(ranks));
-        use(type, CollectiveData{11, ranks});
+        for (const bool factors : {false, true}) use(type, CollectiveData{11, ranks, factors});
       }
     }
   }
@@ -62,7 +62,7 @@ TEST_F(CudaCollectiveData, ExpectsWhatTheCpuDoes) {
 
 TEST_F(CudaCollectiveData, ReducesAsTheCpuDoes) {
   for_teams([&](DataType type, const CollectiveData& data) {
-    for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
+    for (const Reduction reduction : kReductions) {
       const Array got = array(DataType::fp64), got_scale = array(DataType::fp64);
       cuda::collective_data.expect_reduced(type, reduction, got.as<double>(), got_scale.as<double>(), kCount, data, kFirst,
                                            device_->stream());

@@ -120,7 +120,7 @@ TEST_F(NcclCommunicatorTest, DoesEveryCollectiveOfEveryType) {
   for (const Collective op : kCollectives) {
     for (const DataType type :
          {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16, DataType::fp8, DataType::int8, DataType::int32}) {
-      for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::avg}) {
+      for (const Reduction reduction : kReductions) {
         if (op == Collective::ping_pong || !communicator_->supports(op, type, reduction)) continue;
         SCOPED_TRACE(std::string(name(op)) + " " + std::string(name(type)) + " " + std::string(name(reduction)));
         const std::size_t bytes = kCount * size_of(type);
