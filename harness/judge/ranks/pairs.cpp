@@ -62,7 +62,7 @@ class Crowds {
   std::optional<int> around(const std::pair<int, int>& pair) const {
     int most = 0;
     for (const std::string& gate : gates(pair)) most = std::max(most, pairs_.at(gate));
-    if (places_.way(pair) != Places::Way::network || most == 1) return most;
+    if (places_.linked(pair) || most == 1) return most;
     const auto takes_part = [&](int rank) {
       const std::string host = places_.host(rank);
       return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1;
@@ -72,8 +72,8 @@ class Crowds {
 
  private:
   std::vector<std::string> gates(const std::pair<int, int>& pair) const {
+    if (!places_.linked(pair)) return {places_.host(pair.first), places_.host(pair.second)};
     const Places::Way way = places_.way(pair);
-    if (way == Places::Way::network) return {places_.host(pair.first), places_.host(pair.second)};
     std::vector<std::string> passed;
     for (const int rank : {pair.first, pair.second}) {
       if (way == Places::Way::numa_node || way == Places::Way::host) passed.push_back(places_.port(rank));
@@ -87,12 +87,6 @@ class Crowds {
   std::map<std::string, int> pairs_;
   std::map<std::string, std::set<std::string>> met_;  ///< hosts
 };
-
-double lower_quartile(std::vector<double> values) {
-  const auto quarter = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 4);
-  std::nth_element(values.begin(), quarter, values.end());
-  return *quarter;
-}
 
 }  // namespace
 
@@ -132,7 +126,7 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
   for (const auto& [kind, pairs] : by_kind) {
     std::vector<double> seconds;
     for (const OfRound& measured : pairs) seconds.push_back(measured.seconds);
-    const double typical = lower_quartile(std::move(seconds));
+    const double typical = quartile(std::move(seconds), 1);
     for (const OfRound& measured : pairs) {
       const RelativeTime time = {measured.seconds / typical, measured.low / typical, measured.high / typical, measured.round};
       const auto [place, added] = relative[std::get<0>(kind)].emplace(measured.pair, time);

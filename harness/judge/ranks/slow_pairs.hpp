@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@ namespace roofmark {
 
 /// Thresholds: for an end, in times the median; for a pair, in times what is expected of it.
 inline constexpr double kSlow = 1.1, kSlowPair = 1.2;
+/// Where the scatter of the measurements is known: for a pair, and for all above how many times the scatter.
+inline constexpr double kSlowPairByScatter = 1.15, kScatters = 3;
 
 /// The time of a pair over the typical one of its kind, with its 95 % interval; where that is unknown, `low` and `high` are the
 /// time itself. `round`: of the pairs that were measured at the same time; -1: alone.
@@ -34,6 +38,13 @@ Value lower_median(std::vector<Value> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// The first or third, of the values themselves.
+inline double quartile(std::vector<double> values, std::size_t which) {
+  const auto quarter = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) * which / 4);
+  std::nth_element(values.begin(), quarter, values.end());
+  return *quarter;
 }
 
 /// Of each end, the time of its best pair and the lower median of its pairs.
@@ -63,10 +74,26 @@ struct SlowAtSizes : Outlier {
   bool is_slow(int least_sizes) const { return clearly >= kLargeSizes || times >= least_sizes; }
 };
 
-/// Adds the ends whose best pair stands out, with its whole interval above the median of all, and of which most pairs are slow.
-/// One is clearly slow at a large size if the whole interval is above kSlow times those of half of the ends.
+/// The scatter of measurements: by how much the same pair differs between two sizes whose times are relative, or half of an
+/// interval if that is more. Absent without intervals, or with too few pairs.
 template <class Key>
-void note_slow_ends(const std::map<Key, EndTimes>& ends, bool large, const std::string& where,
+std::optional<double> scatter_between(const PairsOf<Key>& one, const PairsOf<Key>& other) {
+  std::vector<double> changes, intervals;
+  for (const auto& [pair, time] : one) {
+    const auto same = other.find(pair);
+    if (same == other.end() || !(time.high > time.low)) continue;
+    changes.push_back(std::log(time.times / same->second.times));
+    intervals.push_back((time.high - time.low) / time.times / 2);
+  }
+  if (changes.size() < kLeastCompared) return std::nullopt;
+  return std::max(scaled_median_absolute_deviation(changes) / std::sqrt(2), median(intervals));
+}
+
+/// Adds the ends whose best pair stands out, with its whole interval above the median of all, and of which most pairs are slow.
+/// `scatter` of a large size: then few ends need not differ by more than kScatters times that, and one whose whole interval is
+/// above those of half of the ends is clearly slow.
+template <class Key>
+void note_slow_ends(const std::map<Key, EndTimes>& ends, std::optional<double> scatter, const std::string& where,
                     std::map<Key, SlowAtSizes>& slow) {
   std::vector<double> all, highs, typical;
   for (const auto& [end, times] : ends) {
@@ -76,46 +103,56 @@ void note_slow_ends(const std::map<Key, EndTimes>& ends, bool large, const std::
   }
   for (const auto& [end, times] : ends) {
     const RelativeTime& best = times.best;
-    const auto found = stands_out(best.times, all, kSlow);
+    const auto found =
+        scatter ? deviates(best.times, all, std::max(kSlow, 1 + kScatters * *scatter)) : stands_out(best.times, all, kSlow);
     if (!found || !(best.low > median(all)) || !(times.typical.times > kSlow * median(typical))) continue;
     slow[end].add(*found, where);
-    slow[end].clearly += large && best.high > best.low && best.low > kSlow * median(highs);
+    slow[end].clearly += scatter && best.high > best.low && best.low > median(highs);
   }
 }
 
-/// Adds the pairs that take more than kSlowPair times what most pairs of either end take, if that ratio stands out among the
-/// pairs. Relative to the best pairs of its ends, it must also take that much longer than every other pair of its round. At a
-/// large size, one is clearly slow if its whole interval is above both.
+/// Adds the pairs that take more than kSlowPair times what is expected, if that ratio stands out among the pairs: what most
+/// pairs of either end take or, relative to the best pairs of its ends, the slowest other pair of its round, whichever is
+/// longer. `scatter` of a large size: it takes kSlowPairByScatter times what most pairs of either end take, or kScatters more,
+/// and is kSlow times the upper quartile of the ratios. One whose whole interval is above what is expected is then clearly
+/// slow.
 ///
 /// So no healthy network is at fault: where ways between groups of ends are longer, most pairs of the smaller group take them,
 /// whatever the sizes of the groups; where pairs share a link that is too narrow for them, two of a round or more are slow.
 template <class Key>
-void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, bool large, const std::string& where,
-                     std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
+void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, std::optional<double> scatter,
+                     const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
   const auto slower_end = [&](const std::pair<Key, Key>& pair, RelativeTime EndTimes::*of) {
     return std::max(ends.at(pair.first).*of, ends.at(pair.second).*of);
   };
-  std::vector<double> all;
   std::map<int, std::vector<double>> rounds;  // relative to the best pairs
-  for (const auto& [pair, time] : pairs) {
-    all.push_back(time.times / slower_end(pair, &EndTimes::typical).times);
-    rounds[time.round].push_back(time.times / slower_end(pair, &EndTimes::best).times);
-  }
+  for (const auto& [pair, time] : pairs) rounds[time.round].push_back(time.times / slower_end(pair, &EndTimes::best).times);
   for (auto& [round, ratios] : rounds) std::sort(ratios.rbegin(), ratios.rend());
+  struct Judged {
+    std::pair<Key, Key> pair;
+    RelativeTime time, typical;
+    double expected = 0, highest = 0;
+  };
+  std::vector<Judged> judged;
+  std::vector<double> all;
   for (const auto& [pair, time] : pairs) {
     const RelativeTime typical = slower_end(pair, &EndTimes::typical), best = slower_end(pair, &EndTimes::best);
     const std::vector<double>& ratios = rounds.at(time.round);
     const bool alone = time.round < 0 || ratios.size() == 1;
     // The slowest of the round is not compared with itself.
     const double other = alone ? 0 : ratios[time.times / best.times < ratios[0] ? 0 : 1] * best.times;
-    const double expected = std::max(typical.times, other), highest = std::max(typical.high, other);
-    if (!(time.times > kSlowPair * expected)) continue;
-    // Its size is the ratio to the expectation from its ends; its deviation is among all pairs of its kind.
-    const double excess = time.times / typical.times;
+    judged.push_back({pair, time, typical, std::max(typical.times, other), std::max(typical.high, other)});
+    all.push_back(time.times / judged.back().expected);
+  }
+  const double limit = scatter ? std::max(kSlowPairByScatter, 1 + kScatters * *scatter) : kSlowPair;
+  const double upper = quartile(all, 3);
+  for (const auto& [pair, time, typical, expected, highest] : judged) {
+    const double excess = time.times / expected, times = time.times / typical.times;
+    if (!(times > limit) || !(time.low > highest)) continue;
     const auto deviation = stands_out(excess, all, 1);
-    if (!deviation || !(time.low > highest)) continue;
-    slow[pair].add({excess, deviation->mads}, where);
-    slow[pair].clearly += large && time.high > time.low && time.low > kSlowPair * highest;
+    if (scatter ? !(excess > kSlow * std::max(upper, 1.0)) : !deviation || !(excess > limit)) continue;
+    slow[pair].add({times, {}}, where);
+    slow[pair].clearly += scatter && time.high > time.low;
   }
 }
 
