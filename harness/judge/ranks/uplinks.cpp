@@ -51,6 +51,7 @@ Uplinks::Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves) : 
     crossing.times = time.times / within;
     for (const int end : {0, 1}) {
       Carried& carried = carried_[crossing.leaves[end]];
+      carried.alone = !inside.contains(crossing.leaves[end]);
       carried.load = std::max(carried.load, double(crossing.loads[end]));
       carried.rate = std::max(carried.rate, 1 / crossing.times);
       carried.sum = std::max(carried.sum, crossing.loads[end] / crossing.times);
@@ -76,7 +77,8 @@ std::map<int, double> Uplinks::slowdowns(std::size_t least_ranks) const {
     double rate = 0, sum = 0, per_rank = 0;  // of the others
     for (const auto& [pair, crossing] : crossings_) {
       const auto& [one, other] = crossing.leaves;
-      const bool eased = !crossing.eased_by.empty() && crossing.eased_by != std::set<int>{leaf};
+      const bool by_itself = carried.alone && crossing.eased_by == std::set<int>{leaf};
+      const bool eased = !crossing.eased_by.empty() && !by_itself;
       if (one == leaf || other == leaf || is_small(one) || is_small(other) || eased) continue;
       rate = std::max(rate, 1 / crossing.times);
       for (const int end : {0, 1}) {

@@ -35,6 +35,7 @@ class Uplinks {
   };
   struct Carried {
     double load = 0, rate = 0, sum = 0;  ///< the highest: crossing pairs, rate of one, and both multiplied
+    bool alone = false;                  ///< no pair is below this leaf
   };
 
   std::map<int, int> leaves_;         ///< by rank
