@@ -149,9 +149,9 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     PairsOf<int> inside;
     if (!linked) {
       for (const auto& [rank, times_of_rank] : times_of_ends(pairs)) group.try_emplace(rank, rank);
-      const Uplinks uplinks(pairs, group);
+      const Uplinks uplinks(pairs, group, places.knows_leaves() ? 1 : kLeastCompared);
       // Where leaves are unknown, one or two ranks that have no fast pair with others may be slow themselves.
-      const std::map<int, double> slowdowns = uplinks.slowdowns(places.knows_leaves() ? 1 : kLeastCompared);
+      const std::map<int, double> slowdowns = uplinks.slowdowns();
       made.note_compared(FindingKind::slow_leaf, slowdowns.size());
       for (const auto& [leaf, slowdown] : slowdowns) {
         if (!(slowdown > std::max(kSlow, 1 + kScatters * scatter.value_or(0)))) continue;

@@ -7,7 +7,8 @@
 
 namespace roofmark {
 
-Uplinks::Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves) : leaves_(leaves) {
+Uplinks::Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves, std::size_t least_ranks)
+    : leaves_(leaves), least_ranks_(least_ranks) {
   for (const auto& [rank, leaf] : leaves) ++sizes_[leaf];
   std::map<int, std::vector<double>> inside;
   std::map<std::pair<int, int>, int> loads;  // by round and leaf
@@ -32,7 +33,7 @@ Uplinks::Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves) : 
   std::map<std::pair<int, int>, std::set<int>> eased;  // by round and leaf: the leaves of these ranks
   for (const auto& [pair, time] : across) {
     for (const int slow : {pair.first, pair.second}) {
-      if (ends.at(slow).best.times <= kSlow) continue;
+      if (ends.at(slow).best.times <= kSlow && sizes_.at(leaves.at(slow)) >= least_ranks) continue;
       for (const int rank : {pair.first, pair.second}) eased[{time.round, leaves.at(rank)}].insert(leaves.at(slow));
     }
   }
@@ -69,9 +70,9 @@ double Uplinks::expected(const std::pair<int, int>& pair) const {
   return longest;
 }
 
-std::map<int, double> Uplinks::slowdowns(std::size_t least_ranks) const {
+std::map<int, double> Uplinks::slowdowns() const {
   std::map<int, double> found;
-  const auto is_small = [&](int leaf) { return sizes_.at(leaf) < least_ranks; };
+  const auto is_small = [&](int leaf) { return sizes_.at(leaf) < least_ranks_; };
   for (const auto& [leaf, carried] : carried_) {
     if (is_small(leaf)) continue;
     double rate = 0, sum = 0, per_rank = 0;  // of the others

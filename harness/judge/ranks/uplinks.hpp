@@ -17,15 +17,16 @@ namespace roofmark {
 /// take as well is not due to uplinks.
 class Uplinks {
  public:
-  /// `leaves`: of every rank.
-  Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves);
+  /// `leaves`: of every rank. Those of fewer than `least_ranks` may be slow ranks.
+  Uplinks(const PairsOf<int>& pairs, const std::map<int, int>& leaves, std::size_t least_ranks);
 
   bool crosses(const std::pair<int, int>& pair) const { return leaves_.at(pair.first) != leaves_.at(pair.second); }
   /// The time of a crossing pair, as the uplinks of both leaves allow.
   double expected(const std::pair<int, int>& pair) const;
   /// How many times longer pairs through a leaf's uplinks take than through those of others that carry as many pairs, and pairs
-  /// of as large a share of their ranks. Without leaves of fewer ranks, and those that have nothing to compare with.
-  std::map<int, double> slowdowns(std::size_t least_ranks) const;
+  /// of as large a share of their ranks. Without leaves of fewer than
+  /// `least_ranks`, and those that have nothing to compare with.
+  std::map<int, double> slowdowns() const;
 
  private:
   struct Crossing {
@@ -41,6 +42,7 @@ class Uplinks {
   std::map<int, int> leaves_;         ///< by rank
   std::map<int, std::size_t> sizes_;  ///< ranks by leaf
   std::map<std::pair<int, int>, Crossing> crossings_;
+  std::size_t least_ranks_;
   std::map<int, Carried> carried_;  ///< by leaf
 };
 
