@@ -12,13 +12,18 @@
 
 namespace roofmark {
 
-std::map<int, int> groups_of(const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends, const Places& places) {
+std::map<int, int> groups_by_leaf(const PairsOf<int>& pairs, const Places& places) {
   std::map<int, int> group;
-  if (places.knows_leaves()) {
-    std::map<std::string, int> lowest;
-    for (const auto& [rank, times] : ends) group[rank] = lowest.try_emplace(places.leaf(rank), rank).first->second;
-    return group;
+  std::map<std::string, int> lowest;
+  for (const auto& [rank, times] : times_of_ends(pairs)) {
+    group[rank] = lowest.try_emplace(places.leaf(rank), rank).first->second;
   }
+  return group;
+}
+
+std::map<int, int> groups_by_time(const PairsOf<int>& pairs) {
+  const std::map<int, EndTimes> ends = times_of_ends(pairs);
+  std::map<int, int> group;
   for (const auto& [rank, times] : ends) group[rank] = rank;
   for (const auto& [pair, time] : pairs) {
     const double best = std::min(ends.at(pair.first).best, ends.at(pair.second).best).times;

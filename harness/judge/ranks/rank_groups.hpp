@@ -11,9 +11,10 @@
 
 namespace roofmark {
 
-/// Of each rank the lowest rank of its group: by leaf switch where these are known; else ranks of a pair that takes about as
-/// long as the best of either are in one group.
-std::map<int, int> groups_of(const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends, const Places& places);
+/// Of each rank the lowest rank of its group: ranks of a pair that takes about as long as the best of either are in one.
+std::map<int, int> groups_by_time(const PairsOf<int>& pairs);
+/// Of each rank the lowest rank below its leaf switch. Needs known leaves.
+std::map<int, int> groups_by_leaf(const PairsOf<int>& pairs, const Places& places);
 
 /// "ranks 0-3, 8 (node0 ... node4)"
 std::string in_words(const std::vector<int>& ranks, const Places& places);

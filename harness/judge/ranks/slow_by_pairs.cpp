@@ -136,9 +136,12 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
   if (measured.empty()) return;
   const int sizes = static_cast<int>(measured.size());
   const PairsOf<int>& largest = measured.back().second;
-  std::map<int, int> group = groups_of(largest, times_of_ends(largest), places);
+  // Leaf switches are between hosts.
+  const bool knows_leaves = places.knows_leaves() && !linked;
+  std::map<int, int> group = knows_leaves ? groups_by_leaf(largest, places) : groups_by_time(largest);
   if (const std::string groups = groups_in_words(largest, group, places); !groups.empty()) {
-    made.groups = fmt::format("; pairs {} take longer with other groups of ranks than within: {}", places.kind(linked), groups);
+    made.groups +=
+        fmt::format("; pairs {} take longer with other groups of ranks than within: {}", places.kind(linked), groups);
   }
   std::optional<double> scatter;
   if (sizes >= kLargeSizes) scatter = scatter_between(largest, measured[measured.size() - 2].second);
@@ -149,7 +152,7 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     PairsOf<int> inside;
     if (!linked) {
       for (const auto& [rank, times_of_rank] : times_of_ends(pairs)) group.try_emplace(rank, rank);
-      const Uplinks uplinks(pairs, group, places.knows_leaves() ? 1 : kLeastCompared);
+      const Uplinks uplinks(pairs, group, knows_leaves ? 1 : kLeastCompared);
       // Where leaves are unknown, one or two ranks that have no fast pair with others may be slow themselves.
       const std::map<int, double> slowdowns = uplinks.slowdowns();
       made.note_compared(FindingKind::slow_leaf, slowdowns.size());
@@ -158,7 +161,7 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
         leaves[leaf].add({slowdown, {}}, where);
         leaves[leaf].clearly += large && scatter;
       }
-      if (places.knows_leaves()) {
+      if (knows_leaves) {
         pairs = beyond_uplinks(std::move(pairs), uplinks);
         inside = pairs;
         std::erase_if(inside, [&](const auto& pair) {
@@ -202,9 +205,8 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };
   // Pairs of a host that is alone below its leaf switch do not tell the two apart.
-  const char* const or_leaf = linked || places.knows_leaves() ? ""
-                                                              : "; if no other host of this run is below its leaf switch, the "
-                                                                "switch's uplinks may be slow instead";
+  const char* const or_leaf =
+      linked || knows_leaves ? "" : "; if no other host of this run is below its leaf switch, the switch's uplinks may be slow";
   const auto add_end = [&](FindingKind kind, const std::string& who, const char* whom, const SlowAtSizes& seen,
                            std::vector<int> whose) {
     findings.push_back({kind,
@@ -218,24 +220,24 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
   for (const auto& [leaf, seen] : worst_first(leaves)) {
     if (!seen.is_slow(often)) continue;
     const std::vector<int> below = ranks_below(group, leaf);
-    const bool alone = hosts_below(group, leaf, places) == 1;
-    const std::string who = !alone             ? leaf_in_words(below, places)
-                            : below.size() > 1 ? places.host(leaf)
-                                               : places.describe(leaf);
-    const FindingKind kind = !alone             ? FindingKind::slow_leaf
-                             : below.size() > 1 ? FindingKind::slow_host
-                                                : FindingKind::slow_rank;
-    const std::string or_uplinks = alone ? ", or the uplinks of its leaf switch, below which it is alone" : "";
-    findings.push_back(
-        {kind,
-         fmt::format("{}{}: pairs with ranks below other leaf switches take {:.2f} times what the uplinks of these "
-                     "allow ({})",
-                     who, or_uplinks, seen.worst.times, of_sizes(seen)),
-         {},
-         seen.worst.times,
-         fmt::format("{}{} ({:.2f} times what uplinks of others allow)", alone ? "" : "the uplinks of ",
-                     alone ? who + " or its uplinks" : who, seen.worst.times),
-         below});
+    FindingKind kind = FindingKind::slow_leaf;
+    std::string who = leaf_in_words(below, places), summary = "the uplinks of " + who;
+    if (hosts_below(group, leaf, places) == 1) {
+      const bool one_rank = below.size() == 1;
+      kind = one_rank ? FindingKind::slow_rank : FindingKind::slow_host;
+      who = one_rank ? places.describe(leaf) : places.host(leaf);
+      summary = who + " or its uplinks";
+      who += ", or the uplinks of its leaf switch, below which it is alone";
+    }
+    const double times = seen.worst.times;
+    findings.push_back({kind,
+                        fmt::format("{}: pairs with ranks below other leaf switches take {:.2f} times what the uplinks of "
+                                    "these allow ({})",
+                                    who, times, of_sizes(seen)),
+                        {},
+                        times,
+                        fmt::format("{} ({:.2f} times what uplinks of others allow)", summary, times),
+                        below});
   }
   for (const auto& [host, seen] : worst_first(hosts.ends)) {
     add_end(FindingKind::slow_host, host, "hosts", seen, places.ranks_of(host));

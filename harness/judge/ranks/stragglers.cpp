@@ -197,8 +197,10 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   // One of two is always slower.
   if (ranks == 2) return "with two ranks, the slow one cannot be told from the fast one";
   std::vector<std::string_view> compared;
-  for (const auto& [kind, who] :
-       {std::pair(FindingKind::slow_rank, "rank"), {FindingKind::slow_host, "host"}, {FindingKind::slow_link, "pair"}}) {
+  for (const auto& [kind, who] : {std::pair(FindingKind::slow_rank, "rank"),
+                                  {FindingKind::slow_host, "host"},
+                                  {FindingKind::slow_link, "pair"},
+                                  {FindingKind::slow_leaf, "leaf switch"}}) {
     if (found.compared.contains(kind)) compared.emplace_back(who);
   }
   if (compared.empty()) return "fewer than three ranks, or cases, have results: too few to tell a slow rank from a fast one";
