@@ -3,6 +3,7 @@
 """What the shipped profiles accept and refuse, on made-up results."""
 import copy
 import json
+import re
 
 import pytest
 import result_maker
@@ -175,12 +176,48 @@ def test_a_shipped_profile_is_right_and_is_shown(name):
     assert "common" in next(line for line in shown.stdout.splitlines() if line.startswith("  inherits"))
 
 
-def test_a_shipped_profile_repeats_nothing_that_it_inherits():
-    def rules(name):
-        profile = WRITTEN[name]
-        inherited = rules(profile["inherit"]) if "inherit" in profile else {}
-        return inherited | {rule: inherited.get(rule, {}) | keys for rule, keys in profile.get("rule", {}).items()}
+def rules(name):
+    """Those that the profile takes over, too."""
+    profile = WRITTEN[name]
+    inherited = rules(profile["inherit"]) if "inherit" in profile else {}
+    return inherited | {rule: inherited.get(rule, {}) | keys for rule, keys in profile.get("rule", {}).items()}
 
+
+def as_published(result, name):
+    """A GPU of the profile's kind that reaches the published figures and no more, with the roofs of the one that was made up."""
+    result["device"]["name"] = WRITTEN[name]["example"]
+    roofs = {ceiling["resource"]: ceiling for ceiling in result["ceilings"]}
+    maker = result_maker.Maker(result["device"], {resource: (roof["theoretical"], "") for resource, roof in roofs.items() if "theoretical" in roof},
+                               {"stream_launch": 1e6, "graph_launch": 1e6}, {}, 0)
+    for kind in ("bf16", "fp8"):
+        operations, pipe = 2 * 8192**3, f"{kind}_tensor"
+        maker.measure("ceilings", "gemm", kind, {"m": 8192, "n": 8192, "k": 8192, "impl": "cublaslt"}, [[(pipe, operations)]],
+                      seconds=operations / roofs[pipe]["theoretical"], clock_hz=result["device"]["highest_clock_hz"], path="stream")
+    result["benchmarks"] += maker.benchmarks
+    speeds = [rule for rule in rules(name).values() if rule.get("cases", "").startswith("^ceilings/") and "published" in rule and not rule.get("drop")]
+    for entry in result["benchmarks"]:
+        placement = entry["roofmark"]["placement"]
+        figures = {rule["quantity"]: rule["published"] for rule in speeds if re.search(rule["cases"], entry["name"])}
+        faster = [placement[share] / figure for share, figure in figures.items() if share in placement]
+        faster += [placement["bytes_per_second"] / figure for quantity, figure in figures.items() if quantity == "rate"]
+        if faster:
+            slower({"benchmarks": [entry]}, "", min(faster))
+        if "of_datasheet" in figures:
+            resource = entry["roofmark"]["work"]["phases"][0][0]["resource"]
+            roofs[resource]["datasheet"] = (placement.get("flops_per_second") or placement["bytes_per_second"]) / figures["of_datasheet"]
+    return result
+
+
+@pytest.mark.parametrize("name", [name for name in PROFILES if name != "cpu"])
+def test_what_is_as_fast_as_published_is_accepted_and_a_fifth_less_is_not(h200, save, tmp_path, name):
+    assert verdicts(as_published(clean(copy.deepcopy(h200)), name), name, tmp_path, save, 0) == {}
+    result = as_published(clean(copy.deepcopy(h200)), name)
+    for begin in ("ceilings/gemm/bf16/", "ceilings/dram_read/", "ceilings/dram_copy/"):
+        slower(result, begin, 1 / 0.8)
+    assert verdicts(result, name, tmp_path, save).items() >= dict.fromkeys(("product_bf16", "dram_read", "dram_copy"), "FAIL").items()
+
+
+def test_a_shipped_profile_repeats_nothing_that_it_inherits():
     for name, profile in WRITTEN.items():
         inherited = rules(profile["inherit"]) if "inherit" in profile else {}
         repeated = [(rule, key) for rule, keys in profile.get("rule", {}).items() for key, value in keys.items()
