@@ -40,7 +40,7 @@ TEST(ShippedProfiles, JudgeTheLargestAllReduceThatQuickListsForTheirNode) {
     }
     EXPECT_THAT(matched, testing::ElementsAre(largest));
   }
-  EXPECT_EQ(judged, 6);
+  EXPECT_EQ(judged, 7);
 }
 
 }  // namespace

@@ -220,8 +220,8 @@ TEST(Profile, AKeyOfManyPartsIsRefused) {
 }
 
 TEST(Profile, EveryShippedProfileIsRead) {
-  EXPECT_THAT(shipped_profiles(),
-              IsSupersetOf({"cpu", "generic", "a100_sxm", "h100_sxm", "h200_sxm", "b200", "b300", "gb200"}));
+  EXPECT_THAT(shipped_profiles(), IsSupersetOf({"cpu", "generic", "a100_sxm", "h100_sxm", "h100_pcie", "h200_sxm", "gh200",
+                                                "b200", "b300", "gb200", "gb300", "l40s", "rtx_pro_6000_server"}));
   for (const std::string& name : shipped_profiles()) EXPECT_FALSE(read_profile(name).rules.empty()) << name;
 }
 
@@ -269,7 +269,7 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
   EXPECT_EQ(find(generic, "fma_fp32_top"), nullptr) << "boards with a low power limit do not reach the highest clock";
   EXPECT_EQ(find(generic, "product_bf16")->mandatory, Mandatory::where_measured);
   for (const char* id : {"product_bf16", "product_fp8"}) EXPECT_TRUE(find(generic, id)->known) << id;
-  for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "b300", "gb200"}) {
+  for (const char* name : {"a100_sxm", "h100_sxm", "h200_sxm", "b200", "b300", "gb200", "gb300"}) {
     SCOPED_TRACE(name);
     const Profile profile = read_profile(name);
     for (const char* id : {"host_to_device",
@@ -306,6 +306,19 @@ TEST(Profile, BoardsOfADataCenterAreHeldToMoreThanAnyGpu) {
     }
     EXPECT_EQ(find(profile, "state_ecc_uncorrected")->mandatory, Mandatory::no) << "a repaired board works";
   }
+}
+
+TEST(Profile, NobodyIsHeldToLinksThatABoardMayLack) {
+  const auto has = [](const char* name, const std::string& id) {
+    const std::vector<Rule> rules = read_profile(name).rules;
+    return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.id == id; });
+  };
+  for (const char* name : {"h100_pcie", "gh200", "l40s", "rtx_pro_6000_server"}) {
+    for (const char* id : {"state_nvlink_links", "all_reduce"}) EXPECT_FALSE(has(name, id)) << name << " " << id;
+  }
+  // NVLink-C2C leads to the host.
+  for (const char* name : {"gh200", "gb200", "gb300"}) EXPECT_FALSE(has(name, "state_pcie_width")) << name;
+  EXPECT_TRUE(has("h100_pcie", "state_pcie_width"));
 }
 
 TEST(Profile, DamagedTextIsRefusedOrReadAndNeverMore) {
