@@ -219,8 +219,8 @@ struct CollectiveDataKernels {
   void (*expect)(DataType type, double* expected, std::size_t count, const CollectiveData& data, int rank, std::size_t first,
                  Stream stream);
   /// expected[i] = element first + i of the reduction over all ranks; scale[i] = the sum of the |terms|, of avg over n, or
-  /// the |product|. All are exact, averages of integers towards 0, but other averages, which are within average_bound. A
-  /// product is one of `factors`, all else is not.
+  /// the |product|. All are exact except averages of floating-point types, which are within average_bound; averages of integers
+  /// round towards 0. Reduction::prod needs data with `factors`, the others data without.
   void (*expect_reduced)(DataType type, Reduction reduction, double* expected, double* scale, std::size_t count,
                          const CollectiveData& data, std::size_t first, Stream stream);
 };

@@ -18,9 +18,23 @@ namespace {
 
 constexpr std::size_t kColumns = 80, kTextColumn = 26;
 
+/// "--profile a|b|...|" on one line and "c|d" on the next, so that none has more than kColumns.
+std::string in_lines_of_choices(std::string heading) {
+  constexpr std::size_t kLeft = 2, kIndent = 6;
+  for (std::size_t begin = 0, indent = kLeft; indent + heading.size() - begin > kColumns; indent = kIndent) {
+    const std::size_t bar = heading.rfind('|', begin + kColumns - indent - 1);
+    if (bar == std::string::npos || bar < begin) break;
+    heading.insert(bar + 1, "\n" + std::string(kIndent, ' '));
+    begin = bar + 2 + kIndent;
+  }
+  return heading;
+}
+
 std::string row(const std::string& name, const std::string& text) {
   const std::string indent(kTextColumn, ' ');
-  if (2 + name.size() + 2 > kTextColumn) return fmt::format("  {}\n{}\n", name, wrapped(indent + text, kColumns, kTextColumn));
+  if (2 + name.size() + 2 > kTextColumn) {
+    return fmt::format("  {}\n{}\n", in_lines_of_choices(name), wrapped(indent + text, kColumns, kTextColumn));
+  }
   return wrapped(fmt::format("  {:<{}}{}", name, kTextColumn - 2, text), kColumns, kTextColumn) + "\n";
 }
 
@@ -54,6 +68,9 @@ std::string escaped(const std::string& text) {
         break;
       case '~':
         roff += "\\(ti";
+        break;
+      case '|':
+        roff += "|\\:";  // lines may break between choices
         break;
       default:
         roff += c;

@@ -18,7 +18,7 @@ namespace roofmark {
 
 namespace {
 
-/// A suite with a duration has ceilings' probes alone of this budget: beside a short load they are short.
+/// Of a suite with a duration, only the ceilings' probes have this budget: beside a short load they are short.
 double case_seconds(const RunOptions& options) {
   const Suite& suite = facts_of(options.selection.suite);
   if (suite.total_seconds) return std::min(suite.case_seconds, 0.02 * budget_seconds(options));

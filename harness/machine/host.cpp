@@ -70,13 +70,6 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-std::string switches_above_host() {
-  const char* const given = std::getenv("SLURM_TOPOLOGY_ADDR");
-  const std::string address = given ? given : "", name = host_name();
-  const auto end = address.rfind('.');
-  return end != std::string::npos && address.substr(end + 1) == name.substr(0, name.find('.')) ? address.substr(0, end) : "";
-}
-
 std::string boot_id(const std::filesystem::path& root) {
   std::ifstream file(root / "proc/sys/kernel/random/boot_id");
   std::string id;

@@ -17,9 +17,6 @@ namespace roofmark {
 std::string utc_now(double seconds_ago = 0);
 /// ROOFMARK_HOST where it is set, as in a container, whose own name is new each time.
 std::string host_name();
-/// The switches above this host in SLURM_TOPOLOGY_ADDR, to its leaf switch: "spine1.leaf3"; empty if unknown, and where the
-/// variable is another host's, as mpirun may pass it on.
-std::string switches_above_host();
 /// The kernel's, new with each boot and the same in all containers of a machine; empty if it cannot be read.
 std::string boot_id(const std::filesystem::path& root = "/");
 

@@ -112,7 +112,6 @@ enum class FindingKind {
   slow_host,
   slow_rank,
   slow_link,
-  slow_leaf,
   missing_result,
   rdma_unused,
   sockets,
@@ -295,9 +294,6 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::slow_link, "slow_link", Severity::warning, Doubt::place, FoundBy::ranks,
      "If a pair is slow, its two ends are faster with most others: check the links and the route between them. If one end is "
      "slow, check its slot, connectors and clocks."},
-    {FindingKind::slow_leaf, "slow_leaf", Severity::warning, Doubt::place, FoundBy::ranks,
-     "Hosts below this leaf switch reach those below others more slowly than these reach each other: compare its uplinks "
-     "(number, rate, cables, ports, routes) with those of the other leaf switches."},
     {FindingKind::missing_result, "missing_result", Severity::warning, Doubt::rates, FoundBy::ranks,
      "The results of the other ranks stand. Look for driver messages (Xid) and repeat the case on this device."},
     {FindingKind::rdma_unused, "rdma_unused", Severity::warning, Doubt::rates, FoundBy::results,

@@ -118,6 +118,15 @@ std::optional<double> coefficient_of_variation(const std::vector<double>& values
   return standard_deviation(values) / std::abs(centre);
 }
 
+double densest_deviation(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t third = values.size() / 3;
+  double width = values.empty() ? 0 : values.back() - values.front();
+  for (std::size_t i = 0; i + third < values.size(); ++i) width = std::min(width, values[i + third] - values[i]);
+  constexpr double kWidthOfThird = 0.861455;  // in standard deviations
+  return width / kWidthOfThird;
+}
+
 double student_t(double degrees_of_freedom, double outside) {
   if (!(degrees_of_freedom >= 1)) throw std::invalid_argument("Student's t needs at least one degree of freedom");
   const double below = std::floor(degrees_of_freedom), above = std::ceil(degrees_of_freedom);

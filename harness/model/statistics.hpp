@@ -24,6 +24,10 @@ double percentile(std::vector<double> values, double p);
 /// outliers up to half of them.
 double scaled_median_absolute_deviation(const std::vector<double>& values);
 
+/// The standard deviation of normally distributed values by the width of the shortest interval that holds more than a third of
+/// them: values elsewhere, up to half of all, change it little.
+double densest_deviation(std::vector<double> values);
+
 /// Sample standard deviation (n - 1) / mean; absent for one value and where the mean is 0.
 std::optional<double> coefficient_of_variation(const std::vector<double>& values);
 

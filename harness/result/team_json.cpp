@@ -10,7 +10,6 @@
 namespace roofmark {
 Json to_json(const RankInfo& member) {
   Json json = {{"rank", member.rank}, {"local_rank", member.local_rank}, {"host", member.host}, {"pid", member.pid}};
-  put(json, "leaf", member.leaf);
   put(json, "nccl_host_id", member.nccl_host_id);
   if (member.may_share_gpu) json["may_share_gpu"] = true;
   json["device_id"] = member.device_id;
@@ -54,7 +53,6 @@ RankInfo rank_info_from_json(const Json& json) {
   member.rank = json.at("rank");
   member.local_rank = json.at("local_rank");
   member.host = json.at("host");
-  get(json, "leaf", member.leaf);
   get(json, "nccl_host_id", member.nccl_host_id);
   member.may_share_gpu = json.value("may_share_gpu", false);
   member.pid = json.at("pid");

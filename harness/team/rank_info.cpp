@@ -129,7 +129,6 @@ RankInfo describe_rank(const DeviceInfo& device, const std::map<std::string, std
     return found == member.variables.end() ? std::string() : found->second;
   };
   member.host = host_name();
-  member.leaf = switches_above_host();
   member.nccl_host_id = variable("NCCL_HOSTID");
   member.may_share_gpu = variable("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
   member.pid = static_cast<int>(::getpid());

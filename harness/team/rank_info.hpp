@@ -22,7 +22,6 @@ struct RankInfo {
   int rank = 0;
   int local_rank = 0;          ///< among the ranks of its host
   std::string host;            ///< one name per machine (distinct_names)
-  std::string leaf;            ///< the switches above its host (switches_above_host); empty: unknown
   std::string nccl_host_id;    ///< NCCL_HOSTID, which NCCL takes for the host
   bool may_share_gpu = false;  ///< NCCL_MULTI_RANK_GPU_ENABLE=1
   int pid = 0;

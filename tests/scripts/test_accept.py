@@ -124,7 +124,7 @@ def test_who_is_slow_is_judged_only_where_enough_was_compared(h200, save, tmp_pa
     """GPUs that were measured at once, each by itself: nothing shows the links between them."""
     done = roofmark("accept", save(in_one_file(h200, nodes, gpus)), "--profile", sxm_profile(tmp_path, links="false"), "--json", tmp_path / "verdict.json")
     assert done.returncode == 0, done.stdout
-    checks = [check for check in parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"] if check["rule"] in ("slow_rank", "slow_host", "slow_link", "slow_leaf")]
+    checks = [check for check in parse_verdict((tmp_path / "verdict.json").read_bytes())["checks"] if check["rule"] in ("slow_rank", "slow_host", "slow_link")]
     assert {check["rule"] for check in checks if check["verdict"] == "PASS"} == compared
     assert all(check["explanation"] == "no run could check for it" and not check["mandatory"] for check in checks if check["verdict"] != "PASS")
 

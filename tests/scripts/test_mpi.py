@@ -491,13 +491,6 @@ def test_machines_of_one_name_are_two(tmp_path):
         f"roofmark-mpi: machines with the same host name (their boot_ids differ) are numbered: {HOST}#1, {HOST}#2"]
 
 
-@pytest.mark.parametrize("host, leaf", [(HOST.split(".")[0], "s1.s4"), ("another", None)])
-def test_slurm_names_the_leaf_switch_of_a_host(tmp_path, host, leaf):
-    done = ranks.run(2, *SMALL, "--out", tmp_path / "out", wrapper=["env", f"SLURM_TOPOLOGY_ADDR=s1.s4.{host}"])
-    assert done.returncode == 0, done.stderr
-    assert [member.get("leaf") for member in ranks.load(tmp_path / "out")["team"]] == [leaf, leaf]
-
-
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
 def test_another_count_than_the_launchers_is_refused(tmp_path, variable):
     if ranks.launcher_is("HYDRA") and variable != "OMPI_COMM_WORLD_SIZE":

@@ -6,13 +6,6 @@
 
 namespace roofmark {
 
-namespace {
-
-constexpr double kDeviations = 5;
-constexpr double kSlowOfFew = 1.25;
-
-}  // namespace
-
 std::optional<Deviation> deviates(double value, const std::vector<double>& all, double least_times) {
   if (all.size() < kLeastCompared) return std::nullopt;
   const double centre = median(all), spread = scaled_median_absolute_deviation(all);

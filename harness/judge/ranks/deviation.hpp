@@ -26,12 +26,17 @@ inline constexpr std::size_t kLeastCompared = 3;
 
 /// With fewer values, the median absolute deviation is uncertain.
 inline constexpr std::size_t kMany = 7;
+/// Above how many times the median one of fewer stands out.
+inline constexpr double kSlowOfFew = 1.25;
 
-/// Set if `value` is above `least_times` the median and above 5 scaled median absolute deviations. With two values, neither can
-/// be called slow.
+/// Above how many standard deviations, robustly estimated, one of many stands out.
+inline constexpr double kDeviations = 5;
+
+/// Set if `value` is above `least_times` the median and above kDeviations scaled median absolute deviations. With two values,
+/// neither can be called slow.
 std::optional<Deviation> deviates(double value, const std::vector<double>& all, double least_times);
 
-/// A value that deviates() and, among few, is also above 1.25 times the median.
+/// A value that deviates() and, among fewer than kMany, is also above kSlowOfFew times the median.
 std::optional<Deviation> stands_out(double value, const std::vector<double>& all, double least_times);
 
 /// ", 12 MADs above it"; empty if the deviation is 0.

@@ -14,10 +14,8 @@ Places::Places(const std::vector<RankInfo>& members) {
     place.host = member.host;
     place.port = member.root_port;
     place.numa_node = member.numa_node;
-    place.leaf = member.leaf;
     ++on_host_[member.host];
   }
-  knows_leaves_ = std::none_of(members.begin(), members.end(), [](const RankInfo& member) { return member.leaf.empty(); });
   const std::vector<std::vector<int>> domains = ranks_by_domain(members);
   for (std::size_t domain = 0; domain < domains.size(); ++domain) {
     for (const int rank : domains[domain]) ranks_[rank].domain = domain;
@@ -61,7 +59,7 @@ bool Places::linked(const std::pair<int, int>& pair) const {
 }
 
 Places::Way Places::way(const std::pair<int, int>& pair) const {
-  if (!linked(pair)) return knows_leaves_ && leaf(pair.first) == leaf(pair.second) ? Way::leaf : Way::network;
+  if (!linked(pair)) return Way::network;
   const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
   if (a == ranks_.end() || b == ranks_.end()) return Way::host;
   const Place &one = a->second, &other = b->second;
@@ -81,11 +79,6 @@ std::string Places::node(int rank) const {
   const auto found = ranks_.find(rank);
   if (found == ranks_.end() || !found->second.numa_node) return {};
   return fmt::format("{} node {}", found->second.host, *found->second.numa_node);
-}
-
-std::string Places::leaf(int rank) const {
-  const auto found = ranks_.find(rank);
-  return !knows_leaves_ || found == ranks_.end() ? std::string() : found->second.leaf;
 }
 
 std::string Places::kind(bool linked) const {

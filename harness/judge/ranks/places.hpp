@@ -12,7 +12,7 @@
 
 namespace roofmark {
 
-/// Host, leaf switch and NVLink domain of each rank. An unknown rank has no place.
+/// Host and NVLink domain of each rank. An unknown rank has no place.
 class Places {
  public:
   explicit Places(const std::vector<RankInfo>& members);
@@ -26,15 +26,12 @@ class Places {
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
   /// What a pair communicates by. Pairs of one way, and of one number of pairs at once, can be compared.
-  enum class Way { network, leaf, nvlink, pcie_port, numa_node, host };
+  enum class Way { network, nvlink, pcie_port, numa_node, host };
   Way way(const std::pair<int, int>& pair) const;
   /// The port of the host below which a switch connects the rank's GPU; empty: none, or unknown.
   std::string port(int rank) const;
   /// The NUMA node that the rank is on; empty if unknown.
   std::string node(int rank) const;
-  /// The switches above the rank's host, to its leaf switch; empty for all unless every rank knows its own.
-  std::string leaf(int rank) const;
-  bool knows_leaves() const { return knows_leaves_; }
   /// "within a host", "between hosts"; with NVLink domains if one spans several hosts.
   std::string kind(bool linked) const;
   /// "rank 3 (node1)"
@@ -45,12 +42,12 @@ class Places {
     std::string host;
     std::size_t domain = 0;
     int nvlink_group = -1;  ///< of ranks that NVLink connects; -1: alone
-    std::string port, leaf;
+    std::string port;
     std::optional<int> numa_node;
   };
   std::map<int, Place> ranks_;
   std::map<std::string, int> on_host_;
-  bool domains_span_hosts_ = false, knows_leaves_ = false;
+  bool domains_span_hosts_ = false;
 };
 
 }  // namespace roofmark

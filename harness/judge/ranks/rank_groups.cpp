@@ -12,17 +12,10 @@
 
 namespace roofmark {
 
-std::map<int, int> groups_by_leaf(const PairsOf<int>& pairs, const Places& places) {
-  std::map<int, int> group;
-  std::map<std::string, int> lowest;
-  for (const auto& [rank, times] : times_of_ends(pairs)) {
-    group[rank] = lowest.try_emplace(places.leaf(rank), rank).first->second;
-  }
-  return group;
-}
+namespace {
 
-std::map<int, int> groups_by_time(const PairsOf<int>& pairs) {
-  const std::map<int, EndTimes> ends = times_of_ends(pairs);
+/// The lowest rank of each rank's group: ranks of a pair that takes about as long as the best of either are in one.
+std::map<int, int> groups_of(const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends) {
   std::map<int, int> group;
   for (const auto& [rank, times] : ends) group[rank] = rank;
   for (const auto& [pair, time] : pairs) {
@@ -36,6 +29,7 @@ std::map<int, int> groups_by_time(const PairsOf<int>& pairs) {
   return group;
 }
 
+/// "ranks 0-3, 8 (node0 ... node4)"
 std::string in_words(const std::vector<int>& ranks, const Places& places) {
   std::vector<std::string> ranges;
   for (std::size_t first = 0, i = 0; i < ranks.size(); ++i) {
@@ -47,7 +41,10 @@ std::string in_words(const std::vector<int>& ranks, const Places& places) {
   return fmt::format("ranks {} ({})", fmt::join(ranges, ", "), host == last ? host : host + " ... " + last);
 }
 
-std::string groups_in_words(const PairsOf<int>& pairs, const std::map<int, int>& group, const Places& places) {
+}  // namespace
+
+std::string groups_in_words(const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends, const Places& places) {
+  const std::map<int, int> group = groups_of(pairs, ends);
   std::map<std::pair<int, int>, std::vector<RelativeTime>> times;  // within a group, and between two
   for (const auto& [pair, time] : pairs) times[std::minmax(group.at(pair.first), group.at(pair.second))].push_back(time);
   std::map<int, double> longer;  // with the nearest other group

@@ -17,8 +17,18 @@ namespace roofmark {
 
 /// Thresholds: for an end, in times the median; for a pair, in times what is expected of it.
 inline constexpr double kSlow = 1.1, kSlowPair = 1.2;
-/// Where the scatter of the measurements is known: for a pair, and for all above how many times the scatter.
-inline constexpr double kSlowPairByScatter = 1.15, kScatters = 3;
+/// Above how many times the scatter of the measurements, where that is known.
+inline constexpr double kScatters = 3;
+/// Where it is known, above how many times the median an end is slow, and a pair above what is expected of it. Healthy ways
+/// differ by some percent at all sizes, which the scatter does not show, and few ends do not show how much; of three, the two
+/// of the best pair agree exactly.
+inline double least_slow(std::size_t ends, double of_many) {
+  return ends <= kLeastCompared ? kSlowOfFew : ends < kMany ? kSlowPair : of_many;
+}
+inline constexpr double kSlowPairOfMany = 1.15;
+/// Above how many standard deviations beyond the upper quartile a pair is slow: 4.7 above the median of normally distributed
+/// ones.
+inline constexpr double kAboveQuartile = 4;
 
 /// The time of a pair over the typical one of its kind, with its 95 % interval; where that is unknown, `low` and `high` are the
 /// time itself. `round`: of the pairs that were measured at the same time; -1: alone.
@@ -103,19 +113,19 @@ void note_slow_ends(const std::map<Key, EndTimes>& ends, std::optional<double> s
   }
   for (const auto& [end, times] : ends) {
     const RelativeTime& best = times.best;
-    const auto found =
-        scatter ? deviates(best.times, all, std::max(kSlow, 1 + kScatters * *scatter)) : stands_out(best.times, all, kSlow);
+    const auto found = scatter ? deviates(best.times, all, std::max(least_slow(ends.size(), kSlow), 1 + kScatters * *scatter))
+                               : stands_out(best.times, all, kSlow);
     if (!found || !(best.low > median(all)) || !(times.typical.times > kSlow * median(typical))) continue;
     slow[end].add(*found, where);
     slow[end].clearly += scatter && best.high > best.low && best.low > median(highs);
   }
 }
 
-/// Adds the pairs that take more than kSlowPair times what is expected, if that ratio stands out among the pairs: what most
-/// pairs of either end take or, relative to the best pairs of its ends, the slowest other pair of its round, whichever is
-/// longer. `scatter` of a large size: it takes kSlowPairByScatter times what most pairs of either end take, or kScatters more,
-/// and is kSlow times the upper quartile of the ratios. One whose whole interval is above what is expected is then clearly
-/// slow.
+/// Adds the pairs that take more than kSlowPair times what is expected, if that ratio stands out among the pairs. Expected is
+/// what most pairs of either end take or, relative to the best pairs of its ends, the slowest other pair of its round,
+/// whichever is longer. With the `scatter` of a large size, a pair takes least_slow() times and kScatters longer than most
+/// pairs of either end, and its ratio to what is expected is kSlow times the upper quartile of all, and kAboveQuartile beyond
+/// it: healthy ways differ too. One whose whole interval is above what is expected is then clearly slow.
 ///
 /// So no healthy network is at fault: where ways between groups of ends are longer, most pairs of the smaller group take them,
 /// whatever the sizes of the groups; where pairs share a link that is too narrow for them, two of a round or more are slow.
@@ -144,13 +154,14 @@ void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& e
     judged.push_back({pair, time, typical, std::max(typical.times, other), std::max(typical.high, other)});
     all.push_back(time.times / judged.back().expected);
   }
-  const double limit = scatter ? std::max(kSlowPairByScatter, 1 + kScatters * *scatter) : kSlowPair;
-  const double upper = quartile(all, 3);
+  const double limit = scatter ? std::max(least_slow(ends.size(), kSlowPairOfMany), 1 + kScatters * *scatter) : kSlowPair;
+  const double upper = std::max(quartile(all, 3), 1.0);
+  const double least = std::max(kSlow * upper, upper + kAboveQuartile * densest_deviation(all));
   for (const auto& [pair, time, typical, expected, highest] : judged) {
     const double excess = time.times / expected, times = time.times / typical.times;
     if (!(times > limit) || !(time.low > highest)) continue;
     const auto deviation = stands_out(excess, all, 1);
-    if (scatter ? !(excess > kSlow * std::max(upper, 1.0)) : !deviation || !(excess > limit)) continue;
+    if (scatter ? !(excess > least) : !deviation || !(excess > limit)) continue;
     slow[pair].add({times, {}}, where);
     slow[pair].clearly += scatter && time.high > time.low;
   }

@@ -42,11 +42,8 @@ struct Slowest {
 /// of them, two at least. With fewer than seven ranks, deviations are unreliable (of three ranks, the two of the best pair
 /// always agree exactly): the threshold is then 25 % at half of the sizes. The two largest sizes suffice where the intervals
 /// show that it is no chance: a link that has lost bandwidth shows it nowhere else if smaller messages are a matter of latency.
-/// The interval of a slow rank then lies above those of half of the ranks, that of a slow link above what it is compared with;
-/// the scatter between these sizes is the threshold (slow_pairs.hpp). If half of the ranks or more are slow, none is.
-///
-/// Pairs below one leaf switch and between leaves are compared apart where the leaves are known, the latter over what the
-/// uplinks allow (uplinks.hpp). A leaf whose uplinks are slower than others' is a slow_leaf.
+/// The interval of a slow rank then lies above those of half of the ranks, that of a slow link above what it is compared with,
+/// and the scatter between these sizes is a threshold (slow_pairs.hpp). If half of the ranks or more are slow, none is.
 ///
 /// In the single-device suite, which every rank runs alone but at the same time, the same rule judges the ranks' medians of
 /// each case; a straggler is slow in at least 5 % of the cases plus two. Among fewer than seven it takes 25 % in a case, but
@@ -58,7 +55,7 @@ struct Slowest {
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
-  /// Of slow_rank, slow_host, slow_link and slow_leaf those for which there was enough to compare.
+  /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
   std::size_t not_compared = 0;  ///< pairs that are left out of relative_pair_times
   /// Groups of ranks within which pairs of the largest size are faster than between them, in words; empty: none.

@@ -168,7 +168,7 @@ TEST(SlowRanks, NobodyOfOlderResultsWhoseRoundsLoadLinksUnevenly) {
 
 // Intervals tell noise from time to time, and not that one way is longer than another.
 TEST(SlowRanks, SeldomAnybodyOfFewHealthyOnesWhoseWaysDiffer) {
-  for (const std::size_t hosts : {3, 4, 5}) {
+  for (const std::size_t hosts : {3, 4, 5, 6, 7, 8, 16, 32}) {
     int wrong = 0;
     for (unsigned seed = 1; seed <= 100; ++seed) {
       wrong += !named({.ranks_by_host = std::vector<int>(hosts, 1), .spread = 0.05}, seed).empty();

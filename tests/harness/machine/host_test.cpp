@@ -30,13 +30,6 @@ TEST(HostName, IsTheOneThatAContainerIsGiven) {
   const std::string before = given ? given : "";
   setenv("ROOFMARK_HOST", "node7", 1);
   EXPECT_EQ(host_name(), "node7");
-  setenv("SLURM_TOPOLOGY_ADDR", "spine1.leaf3.node7", 1);
-  EXPECT_EQ(switches_above_host(), "spine1.leaf3");
-  setenv("SLURM_TOPOLOGY_ADDR", "spine1.leaf3.node8", 1);
-  EXPECT_EQ(switches_above_host(), "") << "of another host";
-  setenv("SLURM_TOPOLOGY_ADDR", "node7", 1);
-  EXPECT_EQ(switches_above_host(), "") << "no topology";
-  unsetenv("SLURM_TOPOLOGY_ADDR");
   setenv("ROOFMARK_HOST", "", 1);
   EXPECT_FALSE(host_name().empty());
   given ? setenv("ROOFMARK_HOST", before.c_str(), 1) : unsetenv("ROOFMARK_HOST");

@@ -89,6 +89,19 @@ TEST(StudentT, MatchesPublishedTables) {
   EXPECT_THROW(student_t(0), std::invalid_argument);
 }
 
+TEST(DensestDeviation, IsThatOfTheMajority) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(10, 0.5);
+  std::vector<double> values;
+  for (int i = 0; i < 2000; ++i) values.push_back(normal(random));
+  EXPECT_NEAR(densest_deviation(values), 0.5, 0.07);
+  for (int i = 0; i < 1800; ++i) values.push_back(20 + i);
+  EXPECT_LT(densest_deviation(values), 1.1) << "nearly half of the values lie elsewhere";
+  EXPECT_EQ(densest_deviation({3, 1, 1}), 0);
+  EXPECT_EQ(densest_deviation({3}), 0);
+  EXPECT_EQ(densest_deviation({}), 0);
+}
+
 TEST(Summarize, GivesOnlyWhatTheCountAllows) {
   const Summary one = summarize(samples({{2}}));
   EXPECT_EQ(one.median, 2);

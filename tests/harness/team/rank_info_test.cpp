@@ -184,7 +184,6 @@ TEST(RankInfo, GoesThroughJson) {
   member.cores = {2, 3};
   member.nics = {{"mlx5_0:1", "InfiniBand", 50e9, 1, "mlx5_4:1", {"28.43.2026", "0xffff", {}}}, {"eth0", "Ethernet", {}, {}}};
   member.nics[1].settings.mtu = 9000;
-  member.leaf = "spine1.leaf3";
   member.near_nics = {"mlx5_0"};
   member.port_faults = std::vector<PortFault>{{"mlx5_1:1", "is down", false, "RoCE", 25e9}};
   member.nvlinks = 18;
@@ -208,7 +207,6 @@ TEST(RankInfo, GoesThroughJson) {
   EXPECT_EQ(read.rank, 3);
   EXPECT_EQ(read.local_rank, 1);
   EXPECT_EQ(read.host, "node7");
-  EXPECT_EQ(read.leaf, "spine1.leaf3");
   EXPECT_EQ(read.nccl_host_id, "x");
   EXPECT_TRUE(read.may_share_gpu);
   EXPECT_EQ(read.pid, 42);

@@ -26,7 +26,6 @@ struct Network {
   std::vector<int> leaves = {8};  ///< hosts below each
   int ranks = 1;                  ///< per host
   bool rails = false;             ///< each local rank has leaf switches of its own
-  bool known = false;             ///< every rank knows its leaf
   double latency = 12e-6, rate = 50e9, inside = 400e9;
   double across_latency = 0, across = 1;       ///< between leaves: added, and the share of the rate that is left
   double uplinks = 0;                          ///< of a leaf, per port below it; 0: never too few
@@ -53,9 +52,6 @@ class Simulation {
     }
     for (std::size_t leaf = 0; leaf < network.leaves.size(); ++leaf) {
       leaf_.insert(leaf_.end(), static_cast<std::size_t>(network.leaves[leaf]), static_cast<int>(leaf));
-    }
-    for (RankInfo& member : members_) {
-      if (network.known) member.leaf = fmt::format("spine.leaf{}", leaf_of(member.rank).first);
     }
   }
 

@@ -213,10 +213,5 @@ TEST(Networks, ASlowLinkOfAnUnevenNetworkWithFewUplinks) {
   }
 }
 
-TEST(Networks, ALeafWithSlowUplinksIsAFindingWhereOthersAreSeenToBeFaster) {
-  const Network network = {.leaves = {4, 4, 4, 4}, .across = 0.7, .left_of_leaf = {{2, 0.3}}};
-  EXPECT_EQ(found_alone(network, FindingKind::slow_leaf, {8, 9, 10, 11}), 100);
-}
-
 }  // namespace
 }  // namespace roofmark
