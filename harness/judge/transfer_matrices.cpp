@@ -190,7 +190,7 @@ void find_slow(const std::vector<const TransferMatrix*>& sizes, std::map<Side, N
       for (const auto& [pair, time] : times) ++pairs[pair].measured[kind];
       const std::string where = format_bytes(matrix->bytes);
       note_slow_ends(of_ends, {}, where, slow_ends);
-      note_slow_pairs(times, of_ends, {}, where, slow_pairs);
+      note_slow_pairs(times, of_ends, {}, {}, where, slow_pairs);
       judged = std::max(judged, of_ends.size());
     }
     const int often = least_slow_sizes(judged, count);

@@ -121,6 +121,49 @@ void note_slow_ends(const std::map<Key, EndTimes>& ends, std::optional<double> s
   }
 }
 
+/// What each pair had beside it: of the slowest pair at the same time, the time over that of the best pairs of its ends. Absent
+/// or 0: nothing.
+template <class Key>
+using Beside = std::map<std::pair<Key, Key>, double>;
+
+/// The slower one of the best pairs of two ends.
+template <class Key>
+RelativeTime best_of_ends(const std::pair<Key, Key>& pair, const std::map<Key, EndTimes>& ends) {
+  return std::max(ends.at(pair.first).best, ends.at(pair.second).best);
+}
+
+/// `group_of(pair)`: the pair itself, or that of the hosts of its ranks. What is beside a group is of another group.
+template <class Group, class Key, class GroupOf>
+Beside<Group> slowest_beside(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, const GroupOf& group_of) {
+  struct Slowest {
+    std::pair<Group, Group> group = {};
+    double ratio = 0, of_others = 0;
+  };
+  std::map<int, Slowest> rounds;
+  for (const auto& [pair, time] : pairs) {
+    if (time.round < 0) continue;
+    const double ratio = time.times / best_of_ends(pair, ends).times;
+    Slowest& slowest = rounds[time.round];
+    const std::pair<Group, Group> group = group_of(pair);
+    if (group == slowest.group) {
+      slowest.ratio = std::max(slowest.ratio, ratio);
+    } else if (ratio > slowest.ratio) {
+      slowest = {group, ratio, slowest.ratio};
+    } else {
+      slowest.of_others = std::max(slowest.of_others, ratio);
+    }
+  }
+  Beside<Group> beside;
+  for (const auto& [pair, time] : pairs) {
+    const std::pair<Group, Group> group = group_of(pair);
+    double& found = beside[group];
+    if (time.round < 0) continue;
+    const Slowest& slowest = rounds.at(time.round);
+    found = std::max(found, group == slowest.group ? slowest.of_others : slowest.ratio);
+  }
+  return beside;
+}
+
 /// Adds the pairs that take more than kSlowPair times what is expected, if that ratio stands out among the pairs. Expected is
 /// what most pairs of either end take or, relative to the best pairs of its ends, the slowest other pair of its round,
 /// whichever is longer. With the `scatter` of a large size, a pair takes least_slow() times and kScatters longer than most
@@ -130,14 +173,9 @@ void note_slow_ends(const std::map<Key, EndTimes>& ends, std::optional<double> s
 /// So no healthy network is at fault: where ways between groups of ends are longer, most pairs of the smaller group take them,
 /// whatever the sizes of the groups; where pairs share a link that is too narrow for them, two of a round or more are slow.
 template <class Key>
-void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, std::optional<double> scatter,
-                     const std::string& where, std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
-  const auto slower_end = [&](const std::pair<Key, Key>& pair, RelativeTime EndTimes::*of) {
-    return std::max(ends.at(pair.first).*of, ends.at(pair.second).*of);
-  };
-  std::map<int, std::vector<double>> rounds;  // relative to the best pairs
-  for (const auto& [pair, time] : pairs) rounds[time.round].push_back(time.times / slower_end(pair, &EndTimes::best).times);
-  for (auto& [round, ratios] : rounds) std::sort(ratios.rbegin(), ratios.rend());
+void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, const Beside<Key>& beside,
+                     std::optional<double> scatter, const std::string& where,
+                     std::map<std::pair<Key, Key>, SlowAtSizes>& slow) {
   struct Judged {
     std::pair<Key, Key> pair;
     RelativeTime time, typical;
@@ -146,11 +184,9 @@ void note_slow_pairs(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& e
   std::vector<Judged> judged;
   std::vector<double> all;
   for (const auto& [pair, time] : pairs) {
-    const RelativeTime typical = slower_end(pair, &EndTimes::typical), best = slower_end(pair, &EndTimes::best);
-    const std::vector<double>& ratios = rounds.at(time.round);
-    const bool alone = time.round < 0 || ratios.size() == 1;
-    // The slowest of the round is not compared with itself.
-    const double other = alone ? 0 : ratios[time.times / best.times < ratios[0] ? 0 : 1] * best.times;
+    const RelativeTime typical = std::max(ends.at(pair.first).typical, ends.at(pair.second).typical);
+    const auto slowest = beside.find(pair);
+    const double other = slowest == beside.end() ? 0 : slowest->second * best_of_ends(pair, ends).times;
     judged.push_back({pair, time, typical, std::max(typical.times, other), std::max(typical.high, other)});
     all.push_back(time.times / judged.back().expected);
   }

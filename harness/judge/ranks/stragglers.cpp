@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -56,29 +57,29 @@ struct SlowPairs {
   std::map<Key, SlowAtSizes> ends;
   std::map<std::pair<Key, Key>, SlowAtSizes> pairs;
 
-  void add(const PairsOf<Key>& measured, const std::map<Key, EndTimes>& times, std::optional<double> scatter,
-           const std::string& where) {
+  void add(const PairsOf<Key>& measured, const std::map<Key, EndTimes>& times, const Beside<Key>& beside,
+           std::optional<double> scatter, const std::string& where) {
     std::map<Key, double> best;
     for (const auto& [end, time] : times) best[end] = time.best.times;
     judged = std::max(judged, times.size());
     ratios.add(best);
     note_slow_ends(times, scatter, where, ends);
-    note_slow_pairs(measured, times, scatter, where, pairs);
+    note_slow_pairs(measured, times, beside, scatter, where, pairs);
   }
 };
+
+std::pair<std::string, std::string> hosts_of(const std::pair<int, int>& pair, const Places& places) {
+  return std::minmax(places.host(pair.first), places.host(pair.second));
+}
 
 /// Of two hosts, or of one with itself, the lower median of the pairs of their ranks: one alone is slow as a pair of ranks.
 PairsOf<std::string> pairs_of_hosts(const PairsOf<int>& pairs, const Places& places) {
   std::map<std::pair<std::string, std::string>, std::vector<RelativeTime>> all;
   for (const auto& [pair, time] : pairs) {
-    all[std::minmax(places.host(pair.first), places.host(pair.second))].push_back(time);
+    all[hosts_of(pair, places)].push_back(time);
   }
   PairsOf<std::string> found;
-  for (const auto& [hosts, times] : all) {
-    found[hosts] = lower_median(times);
-    // Two hosts meet in several rounds, of which the first has all that meet at the same time.
-    for (const RelativeTime& time : times) found[hosts].round = std::min(found[hosts].round, time.round);
-  }
+  for (const auto& [hosts, times] : all) found[hosts] = lower_median(times);
   return found;
 }
 
@@ -119,8 +120,11 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
     const std::optional<double> of_large = left-- <= kLargeSizes ? scatter : std::nullopt;
     const std::string where = format_bytes(static_cast<double>(bytes));
     const PairsOf<std::string> between = pairs_of_hosts(pairs, places);
-    ranks.add(pairs, times_of_ends(pairs), of_large, where);
-    hosts.add(between, times_of_hosts(between, pairs, places), of_large, where);
+    const std::map<int, EndTimes> ends = times_of_ends(pairs);
+    const auto of_hosts = [&](const auto& pair) { return hosts_of(pair, places); };
+    ranks.add(pairs, ends, slowest_beside<int>(pairs, ends, std::identity()), of_large, where);
+    hosts.add(between, times_of_hosts(between, pairs, places), slowest_beside<std::string>(pairs, ends, of_hosts), of_large,
+              where);
     made.note_compared(FindingKind::slow_link, pairs.size());
   }
   made.note_compared(FindingKind::slow_rank, ranks.judged);
@@ -134,9 +138,6 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
   const int often = std::max(least_slow_sizes(ranks.judged, sizes), std::min(sizes, 2));
   const int often_of_pair = std::max(often, (sizes + 1) / 2);
   const auto seldom = [&](const auto& seen) { return !seen.second.is_slow(often); };
-  const auto hosts_of = [&](const std::pair<int, int>& pair) {
-    return std::pair<std::string, std::string>(std::minmax(places.host(pair.first), places.host(pair.second)));
-  };
   std::erase_if(hosts.ends, [&](const auto& host) { return !places.host_has_several(host.first) || seldom(host); });
   std::erase_if(ranks.ends, [&](const auto& rank) { return hosts.ends.contains(places.host(rank.first)) || seldom(rank); });
   std::erase_if(hosts.pairs, [&](const auto& pair) {
@@ -145,7 +146,7 @@ void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool 
            !pair.second.is_slow(often_of_pair);
   });
   std::erase_if(ranks.pairs, [&](const auto& pair) {
-    return hosts.pairs.contains(hosts_of(pair.first)) || !pair.second.is_slow(often_of_pair);
+    return hosts.pairs.contains(hosts_of(pair.first, places)) || !pair.second.is_slow(often_of_pair);
   });
   const auto of_sizes = [&](const Outlier& seen) {
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");

@@ -27,13 +27,14 @@ struct Network {
   int ranks = 1;                  ///< per host
   bool rails = false;             ///< each local rank has leaf switches of its own
   double latency = 12e-6, rate = 50e9, inside = 400e9;
-  double across_latency = 0, across = 1;       ///< between leaves: added, and the share of the rate that is left
-  double uplinks = 0;                          ///< of a leaf, per port below it; 0: never too few
-  int paths = 0;                               ///< between leaves, one of which a pair takes by chance; 0: never one alone
-  std::map<int, double> left = {};             ///< of a rank's port: the share of its rate
-  std::map<int, double> left_of_leaf = {};     ///< of the uplinks of all
-  std::map<Pair, double> left_of_pair = {};    ///< of the way between two ranks
-  std::function<void(RankInfo&)> change = {};  ///< of a member
+  double across_latency = 0, across = 1;  ///< between leaves: added, and the share of the rate that is left
+  double uplinks = 0;                     ///< of a leaf, per port below it; 0: never too few
+  int paths = 0;                          ///< between leaves, one of which a pair takes by chance; 0: never one alone
+  int spines = 0;                         ///< each with an uplink of every leaf; a pair takes one by chance; 0: never one alone
+  std::map<int, double> left = {};        ///< of a rank's port: the share of its rate
+  std::map<int, double> left_of_leaf = {};            ///< of the uplinks of all
+  std::map<Pair, double> left_of_pair = {};           ///< of the way between two ranks
+  std::function<void(RankInfo&)> change = {};         ///< of a member
   std::function<double(int, int)> times_within = {};  ///< of two ranks of a host: how much longer than the fastest
   std::vector<std::size_t> sizes = {8, 64 << 10, 1 << 20, 32 << 20, 64 << 20};
   double noise = 0.01;
@@ -72,13 +73,18 @@ class Simulation {
       if (colours[rank] >= 0) groups[colours[rank]].push_back(static_cast<int>(rank));
     }
     std::map<Pair, double> load;  // of a leaf's uplinks, in ports
-    std::map<int, int> path, load_of_path;
+    std::map<int, int> path, load_of_path, spine;
+    std::map<std::pair<Pair, int>, int> load_of_uplink;  // by leaf and spine
     const auto port = [&](const std::vector<int>& pair) {
       return std::min(left(network_.left, pair[0]), left(network_.left, pair[1]));
     };
     for (const auto& [colour, ranks] : groups) {
       if (leaf_of(ranks[0]) == leaf_of(ranks[1])) continue;
       for (const int rank : ranks) load[leaf_of(rank)] += port(ranks);
+      if (network_.spines > 0) {
+        spine[colour] = std::uniform_int_distribution(1, network_.spines)(generator_);
+        for (const int rank : ranks) ++load_of_uplink[{leaf_of(rank), spine[colour]}];
+      }
       if (network_.paths == 0) continue;
       path[colour] = std::uniform_int_distribution(1, network_.paths)(generator_);
       ++load_of_path[path[colour]];
@@ -91,6 +97,7 @@ class Simulation {
         const Pair leaf = leaf_of(rank);
         if (!load.contains(leaf) || leaf_of(ranks[0]) == leaf_of(ranks[1])) continue;
         share = std::min({share, network_.across, left(network_.left_of_leaf, leaf.first)});
+        if (network_.spines > 0) share = std::min(share, 1.0 / load_of_uplink.at({leaf, spine.at(colour)}));
         const int ports = network_.leaves[static_cast<std::size_t>(leaf.first)] * (network_.rails ? 1 : network_.ranks);
         const double uplinks = network_.uplinks * ports * left(network_.left_of_leaf, leaf.first);
         if (uplinks > 0) share = std::min(share, port(ranks) * uplinks / load.at(leaf));

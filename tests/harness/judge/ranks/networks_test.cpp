@@ -182,6 +182,18 @@ TEST(Networks, NobodyWherePairsCollideOnAPath) {
   }
 }
 
+// The ranks of a host have ways of their own, and other hosts' pairs are as slow.
+TEST(Networks, NobodyWhereRanksCollideOnUplinks) {
+  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{2, 2, 2, 2}, {4, 4, 4, 4}, {8, 8, 8}, {8, 6, 2}}) {
+    for (const bool rails : {false, true}) {
+      for (const int spines : {8, 16, 32}) {
+        const Network network = {.leaves = leaves, .ranks = 4, .rails = rails, .spines = spines};
+        EXPECT_THAT(texts(network), IsEmpty()) << testing::PrintToString(leaves) << (rails ? " on rails, " : ", ") << spines;
+      }
+    }
+  }
+}
+
 std::string slow(const Network& network) { return Simulation(network, 1).found().slow; }
 
 TEST(Networks, LeavesWithALongerWayToOthersAreSaid) {
