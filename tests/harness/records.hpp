@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "harness/model/measurement.hpp"
+#include "harness/model/statistics.hpp"
 
 namespace roofmark {
 
@@ -36,6 +39,16 @@ inline Record probe_record(std::string operation, Resource resource, double amou
   Record record = ok_record("ceilings", std::move(operation), {{{{resource, amount}}}}, seconds);
   record.sets_ceiling = {resource};
   return record;
+}
+
+/// The times of its blocks scatter by this share, those within a block by 0.2 %.
+inline void scatter_blocks(Record& record, double share, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  Measurement& measurement = *record.measurement;
+  std::vector<double> factors(measurement.blocks.size());
+  for (double& factor : factors) factor = std::exp(share * normal(random));
+  for (Sample& sample : measurement.samples) sample.seconds *= factors.at(sample.block) * (1 + 0.002 * normal(random));
+  measurement.summary = summarize(measurement.samples);
 }
 
 /// Ceilings of DRAM and FMA, and a product below them.
