@@ -16,7 +16,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   const Places places(members);
   const PairTimes times = pair_times(records);
   const bool take_turns = ranks_take_turns(members);
-  Stragglers stragglers = stragglers_of(records, times, places, take_turns);
+  Stragglers stragglers = stragglers_of(records, places, take_turns);
   Communication made;
   made.fits = fits_of(records, times, places);
   made.rings = rings_of(records, roofline);

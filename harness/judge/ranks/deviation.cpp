@@ -23,4 +23,8 @@ std::string words(const Deviation& deviation) {
   return deviation.mads ? fmt::format(", {:.0f} MADs above it", *deviation.mads) : std::string();
 }
 
+std::string brief(const std::string& who, const Outlier& seen) {
+  return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
+}
+
 }  // namespace roofmark

@@ -56,6 +56,9 @@ struct Outlier {
   }
 };
 
+/// "node1 (1.52 times the median)"
+std::string brief(const std::string& who, const Outlier& seen);
+
 template <class Who, class Seen>
 std::vector<std::pair<Who, Seen>> worst_first(const std::map<Who, Seen>& outliers) {
   std::vector<std::pair<Who, Seen>> all(outliers.begin(), outliers.end());

@@ -57,17 +57,21 @@ class Crowds {
       met_[other].insert(one);
     }
   }
-  /// The most of either end. Absent where it is unknown how the pairs share the network ports of a host: unless one of its
-  /// ranks takes part alone, or all do, with those of one other host.
-  std::optional<int> around(const std::pair<int, int>& pair) const {
+  /// The most of either end.
+  int around(const std::pair<int, int>& pair) const {
     int most = 0;
     for (const std::string& gate : gates(pair)) most = std::max(most, pairs_.at(gate));
-    if (places_.linked(pair) || most == 1) return most;
+    return most;
+  }
+  /// With whom it is compared.
+  ComparedPairs compared(const std::pair<int, int>& pair) const {
+    if (places_.linked(pair)) return {true, 0, true};
     const auto takes_part = [&](int rank) {
       const std::string host = places_.host(rank);
-      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1;
+      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1 &&
+             places_.has_as_many_as_most(host);
     };
-    return takes_part(pair.first) && takes_part(pair.second) ? std::optional(most) : std::nullopt;
+    return {false, around(pair), takes_part(pair.first) && takes_part(pair.second)};
   }
 
  private:
@@ -102,7 +106,7 @@ PairTimes pair_times(const std::vector<Record>& records) {
 }
 
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places) {
-  using Kind = std::tuple<std::size_t, Places::Way, int>;
+  using Kind = std::tuple<ComparedPairs, std::size_t, Places::Way, int>;
   struct OfRound : MeasuredPair {
     int round;
   };
@@ -118,8 +122,8 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
       const auto& [a, b] = measured.pair;
       const auto [own, added] = rounds.emplace(places.host(a) == places.host(b) ? places.host(a) : "", round);
       round += added;
-      const std::optional<int> beside = crowds.around(measured.pair);
-      if (beside) by_kind[{record.message->bytes, places.way(measured.pair), *beside}].push_back({measured, own->second});
+      by_kind[{crowds.compared(measured.pair), record.message->bytes, places.way(measured.pair), crowds.around(measured.pair)}]
+          .push_back({measured, own->second});
     }
   }
   RelativePairTimes relative;
@@ -129,7 +133,7 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
     const double typical = quartile(std::move(seconds), 1);
     for (const OfRound& measured : pairs) {
       const RelativeTime time = {measured.seconds / typical, measured.low / typical, measured.high / typical, measured.round};
-      const auto [place, added] = relative[std::get<0>(kind)].emplace(measured.pair, time);
+      const auto [place, added] = relative[std::get<0>(kind)][std::get<1>(kind)].emplace(measured.pair, time);
       if (!added) place->second = std::min(place->second, time);
     }
   }

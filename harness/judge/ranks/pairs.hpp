@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -17,10 +18,21 @@ namespace roofmark {
 using PairTimes = std::map<std::size_t, std::map<std::pair<int, int>, double>>;
 PairTimes pair_times(const std::vector<Record>& records);
 
-/// The same over the typical time of what the pair can be compared with: pairs of the same size, of the same way, and with as
-/// many at once on that way in their round, of which the lower quartile is typical. (Half of the pairs or more are slow where
-/// one of few hosts is.) Without pairs that share the network ports of a host in an unknown way.
-using RelativePairTimes = std::map<std::size_t, PairsOf<int>>;
+/// Pairs that are compared with one another: those within hosts (or NVLink domains), and those between hosts with the same
+/// number of ranks, all of which take part at once, if half of the hosts have so many. How others share the network ports of a
+/// host is unknown, and of few hosts one is easily alone below a switch.
+struct ComparedPairs {
+  bool linked = false;   ///< Places::linked
+  int at_once = 0;       ///< between hosts: the pairs of a round that leave a host, of its two the one with more; 0: linked
+  bool compared = true;  ///< false: with nobody
+
+  friend auto operator<=>(const ComparedPairs&, const ComparedPairs&) = default;
+};
+
+/// The same by size, over the typical time of what the pair can be compared with: pairs of the same size, of the same way, and
+/// with as many at once on that way in their round, of which the lower quartile is typical. (Half of the pairs or more are slow
+/// where one of few hosts is.)
+using RelativePairTimes = std::map<ComparedPairs, std::map<std::size_t, PairsOf<int>>>;
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places);
 
 /// One pair of the matrix, both directions together. a < b.

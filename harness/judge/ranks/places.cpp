@@ -52,6 +52,11 @@ std::vector<int> Places::ranks_of(const std::string& host) const {
   return ranks;
 }
 
+bool Places::has_as_many_as_most(const std::string& host) const {
+  const auto as_many = [&](const auto& other) { return other.second == on_host_.at(host); };
+  return 2 * std::count_if(on_host_.begin(), on_host_.end(), as_many) >= std::ssize(on_host_);
+}
+
 bool Places::linked(const std::pair<int, int>& pair) const {
   const auto a = ranks_.find(pair.first), b = ranks_.find(pair.second);
   if (a == ranks_.end() || b == ranks_.end()) return a == b;

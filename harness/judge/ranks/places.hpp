@@ -23,6 +23,8 @@ class Places {
   std::size_t ranks() const { return ranks_.size(); }
   std::size_t hosts() const { return on_host_.size(); }
   std::vector<int> ranks_of(const std::string& host) const;
+  /// At least half of the hosts have as many ranks as this one.
+  bool has_as_many_as_most(const std::string& host) const;
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
   bool linked(const std::pair<int, int>& pair) const;
   /// What a pair communicates by. Pairs of one way, and of one number of pairs at once, can be compared.

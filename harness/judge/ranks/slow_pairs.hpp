@@ -132,19 +132,25 @@ RelativeTime best_of_ends(const std::pair<Key, Key>& pair, const std::map<Key, E
   return std::max(ends.at(pair.first).best, ends.at(pair.second).best);
 }
 
-/// `group_of(pair)`: the pair itself, or that of the hosts of its ranks. What is beside a group is of another group.
-template <class Group, class Key, class GroupOf>
-Beside<Group> slowest_beside(const PairsOf<Key>& pairs, const std::map<Key, EndTimes>& ends, const GroupOf& group_of) {
+/// A pair of ranks or, of `Group` hosts, one of the pairs of their ranks. `ratio`: its time over that of the best pairs of its
+/// ends.
+template <class Group>
+struct InRound {
+  std::pair<Group, Group> group;
+  int round = 0;
+  double ratio = 1;
+};
+
+/// What is beside a group is of another group.
+template <class Group>
+Beside<Group> slowest_beside(const std::vector<InRound<Group>>& pairs) {
   struct Slowest {
     std::pair<Group, Group> group = {};
     double ratio = 0, of_others = 0;
   };
   std::map<int, Slowest> rounds;
-  for (const auto& [pair, time] : pairs) {
-    if (time.round < 0) continue;
-    const double ratio = time.times / best_of_ends(pair, ends).times;
-    Slowest& slowest = rounds[time.round];
-    const std::pair<Group, Group> group = group_of(pair);
+  for (const auto& [group, round, ratio] : pairs) {
+    Slowest& slowest = rounds[round];
     if (group == slowest.group) {
       slowest.ratio = std::max(slowest.ratio, ratio);
     } else if (ratio > slowest.ratio) {
@@ -154,11 +160,9 @@ Beside<Group> slowest_beside(const PairsOf<Key>& pairs, const std::map<Key, EndT
     }
   }
   Beside<Group> beside;
-  for (const auto& [pair, time] : pairs) {
-    const std::pair<Group, Group> group = group_of(pair);
+  for (const auto& [group, round, ratio] : pairs) {
+    const Slowest& slowest = rounds.at(round);
     double& found = beside[group];
-    if (time.round < 0) continue;
-    const Slowest& slowest = rounds.at(time.round);
     found = std::max(found, group == slowest.group ? slowest.of_others : slowest.ratio);
   }
   return beside;

@@ -9,13 +9,13 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "harness/judge/ranks/rank_groups.hpp"
 #include "harness/judge/ranks/slow_pairs.hpp"
-#include "harness/model/units.hpp"
+#include "harness/judge/ranks/stragglers_in_pairs.hpp"
 
 namespace roofmark {
 
@@ -31,166 +31,6 @@ constexpr double kOftenSlowCases = 0.2;
 constexpr int kLeastCases = 10;
 /// In most of a group of cases: those of a family, or those that one resource limits.
 constexpr double kSlowInGroup = 1.25;
-
-std::string brief(const std::string& who, const Outlier& seen) {
-  return fmt::format("{} ({:.2f} times the median)", who, seen.worst.times);
-}
-
-/// The slowest rank and, where hosts have several ranks, the slowest host.
-void add_slowest(const Ratios<int>& ranks, const Ratios<std::string>& nodes, const Places& places, const std::string& by,
-                 std::vector<Slowest>& slowest) {
-  const auto add = [&](const std::string& of, const std::string& who, const auto& found) {
-    slowest.push_back(
-        {of + ", " + by, who, static_cast<int>(found.among), found.times_median, found.times_fastest, found.mads});
-  };
-  if (places.any_host_has_several()) {
-    if (const auto found = nodes.slowest()) add("hosts", found->who, *found);
-  }
-  if (const auto found = ranks.slowest()) add("ranks", places.describe(found->who), *found);
-}
-
-/// The pairs of ranks, or of hosts, over all sizes.
-template <class Key>
-struct SlowPairs {
-  std::size_t judged = 0;  ///< ends, at the size with the most of them
-  Ratios<Key> ratios;
-  std::map<Key, SlowAtSizes> ends;
-  std::map<std::pair<Key, Key>, SlowAtSizes> pairs;
-
-  void add(const PairsOf<Key>& measured, const std::map<Key, EndTimes>& times, const Beside<Key>& beside,
-           std::optional<double> scatter, const std::string& where) {
-    std::map<Key, double> best;
-    for (const auto& [end, time] : times) best[end] = time.best.times;
-    judged = std::max(judged, times.size());
-    ratios.add(best);
-    note_slow_ends(times, scatter, where, ends);
-    note_slow_pairs(measured, times, beside, scatter, where, pairs);
-  }
-};
-
-std::pair<std::string, std::string> hosts_of(const std::pair<int, int>& pair, const Places& places) {
-  return std::minmax(places.host(pair.first), places.host(pair.second));
-}
-
-/// Of two hosts, or of one with itself, the lower median of the pairs of their ranks: one alone is slow as a pair of ranks.
-PairsOf<std::string> pairs_of_hosts(const PairsOf<int>& pairs, const Places& places) {
-  std::map<std::pair<std::string, std::string>, std::vector<RelativeTime>> all;
-  for (const auto& [pair, time] : pairs) {
-    all[hosts_of(pair, places)].push_back(time);
-  }
-  PairsOf<std::string> found;
-  for (const auto& [hosts, times] : all) found[hosts] = lower_median(times);
-  return found;
-}
-
-/// A host's best pair is the best of its ranks.
-std::map<std::string, EndTimes> times_of_hosts(const PairsOf<std::string>& hosts, const PairsOf<int>& pairs,
-                                               const Places& places) {
-  std::map<std::string, EndTimes> times = times_of_ends(hosts);
-  for (const auto& [pair, time] : pairs) {
-    for (const int rank : {pair.first, pair.second}) {
-      RelativeTime& best = times.at(places.host(rank)).best;
-      best = std::min(best, time);
-    }
-  }
-  return times;
-}
-
-void find_slow_pairs(const RelativePairTimes& times, const Places& places, bool linked, Stragglers& made) {
-  std::vector<Finding>& findings = made.findings;
-  SlowPairs<int> ranks;
-  SlowPairs<std::string> hosts;
-  std::vector<std::pair<std::size_t, PairsOf<int>>> measured;
-  for (const auto& [bytes, all_pairs] : times) {
-    PairsOf<int> pairs = all_pairs;
-    std::erase_if(pairs, [&](const auto& pair) { return places.linked(pair.first) != linked; });
-    if (!pairs.empty()) measured.emplace_back(bytes, std::move(pairs));
-  }
-  if (measured.empty()) return;
-  const int sizes = static_cast<int>(measured.size());
-  const PairsOf<int>& largest = measured.back().second;
-  std::optional<double> scatter;
-  if (sizes >= kLargeSizes) scatter = scatter_between(largest, measured[measured.size() - 2].second);
-  if (const std::string groups = groups_in_words(largest, times_of_ends(largest), places); !groups.empty()) {
-    made.groups +=
-        fmt::format("; pairs {} take longer with other groups of ranks than within: {}", places.kind(linked), groups);
-  }
-  int left = sizes;
-  for (const auto& [bytes, pairs] : measured) {
-    const std::optional<double> of_large = left-- <= kLargeSizes ? scatter : std::nullopt;
-    const std::string where = format_bytes(static_cast<double>(bytes));
-    const PairsOf<std::string> between = pairs_of_hosts(pairs, places);
-    const std::map<int, EndTimes> ends = times_of_ends(pairs);
-    const auto of_hosts = [&](const auto& pair) { return hosts_of(pair, places); };
-    ranks.add(pairs, ends, slowest_beside<int>(pairs, ends, std::identity()), of_large, where);
-    hosts.add(between, times_of_hosts(between, pairs, places), slowest_beside<std::string>(pairs, ends, of_hosts), of_large,
-              where);
-    made.note_compared(FindingKind::slow_link, pairs.size());
-  }
-  made.note_compared(FindingKind::slow_rank, ranks.judged);
-  made.note_compared(FindingKind::slow_host, hosts.judged);
-  // Two ranks have one pair, which tells nothing of either.
-  if (ranks.judged > 2) {
-    add_slowest(ranks.ratios, linked ? Ratios<std::string>() : hosts.ratios, places,
-                fmt::format("by the best pair {}", places.kind(linked)), made.slowest);
-  }
-  // A single slow size may be chance, and of many pairs some are slow at two by chance.
-  const int often = std::max(least_slow_sizes(ranks.judged, sizes), std::min(sizes, 2));
-  const int often_of_pair = std::max(often, (sizes + 1) / 2);
-  const auto seldom = [&](const auto& seen) { return !seen.second.is_slow(often); };
-  std::erase_if(hosts.ends, [&](const auto& host) { return !places.host_has_several(host.first) || seldom(host); });
-  std::erase_if(ranks.ends, [&](const auto& rank) { return hosts.ends.contains(places.host(rank.first)) || seldom(rank); });
-  std::erase_if(hosts.pairs, [&](const auto& pair) {
-    const auto& [one, other] = pair.first;
-    return one == other || !places.host_has_several(one) || !places.host_has_several(other) ||
-           !pair.second.is_slow(often_of_pair);
-  });
-  std::erase_if(ranks.pairs, [&](const auto& pair) {
-    return hosts.pairs.contains(hosts_of(pair.first, places)) || !pair.second.is_slow(often_of_pair);
-  });
-  const auto of_sizes = [&](const Outlier& seen) {
-    return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
-  };
-  // Pairs of a host that is alone below its leaf switch do not tell the two apart.
-  const char* const or_leaf =
-      linked ? "" : "; if no other host of this run is below its leaf switch, the switch's uplinks may be slow";
-  const auto add_end = [&](FindingKind kind, const std::string& who, const char* whom, const SlowAtSizes& seen,
-                           std::vector<int> whose) {
-    findings.push_back({kind,
-                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the {}{} ({}){}", who,
-                                    places.kind(linked), seen.worst.times, whom, words(seen.worst), of_sizes(seen), or_leaf),
-                        {},
-                        seen.worst.times,
-                        brief(who, seen),
-                        std::move(whose)});
-  };
-  for (const auto& [host, seen] : worst_first(hosts.ends)) {
-    add_end(FindingKind::slow_host, host, "hosts", seen, places.ranks_of(host));
-  }
-  for (const auto& [rank, seen] : worst_first(ranks.ends)) {
-    add_end(FindingKind::slow_rank, places.describe(rank), "ranks", seen, {rank});
-  }
-  const auto add_pair = [&](const std::string& who, const char* what, const char* way, const SlowAtSizes& seen,
-                            std::vector<int> whose) {
-    findings.push_back({FindingKind::slow_link,
-                        fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({})", who, what,
-                                    seen.worst.times, of_sizes(seen)),
-                        {},
-                        seen.worst.times,
-                        fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
-                        std::move(whose)});
-  };
-  for (const auto& [pair, seen] : worst_first(hosts.pairs)) {
-    std::vector<int> both = places.ranks_of(pair.first), others = places.ranks_of(pair.second);
-    both.insert(both.end(), others.begin(), others.end());
-    std::sort(both.begin(), both.end());
-    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen, both);
-  }
-  for (const auto& [pair, seen] : worst_first(ranks.pairs)) {
-    add_pair(fmt::format("{} and {}", places.describe(pair.first), places.describe(pair.second)), "this pair", "link", seen,
-             {pair.first, pair.second});
-  }
-}
 
 /// A resource of the device binds it, not a link, the host's memory or the rate of launches, which depend on slot and host.
 bool is_limited_by_device(const Record& record) {
@@ -282,7 +122,7 @@ void find_slow_in_suite(const std::vector<Record>& records, const Places& places
   }
   if (by_rank.compares()) made.compared.insert(FindingKind::slow_rank);
   if (by_node.compares()) made.compared.insert(FindingKind::slow_host);
-  add_slowest(by_rank.ratios(), by_node.ratios(), places, "each alone", made.slowest);
+  made.note_slowest(by_rank.ratios(), by_node.ratios(), places, "each alone");
   std::map<std::string, SlowCases> nodes = by_node.slow();
   std::map<int, SlowCases> ranks = by_rank.slow();
   std::erase_if(nodes, [&](const auto& node) { return !places.host_has_several(node.first); });
@@ -313,19 +153,36 @@ std::size_t most_pairs(const auto& times) {
 
 }  // namespace
 
+void Stragglers::note_slowest(const Ratios<int>& of_ranks, const Ratios<std::string>& of_hosts, const Places& places,
+                              const std::string& by) {
+  const auto add = [&](const std::string& of, const std::string& who, const auto& found) {
+    slowest.push_back(
+        {of + ", " + by, who, static_cast<int>(found.among), found.times_median, found.times_fastest, found.mads});
+  };
+  if (places.any_host_has_several()) {
+    if (const auto found = of_hosts.slowest()) add("hosts", found->who, *found);
+  }
+  if (const auto found = of_ranks.slowest()) add("ranks", places.describe(found->who), *found);
+}
+
 void Stragglers::note_compared(FindingKind kind, std::size_t subjects) {
   if (subjects >= kLeastCompared) compared.insert(kind);
 }
 
-Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores) {
+Stragglers stragglers_of(const std::vector<Record>& records, const Places& places, bool share_cores) {
   Stragglers made;
   made.communicate =
       std::any_of(records.begin(), records.end(), [](const Record& record) { return record.message.has_value(); });
   find_slow_in_suite(records, places, made);
   if (share_cores) return made;
   const RelativePairTimes relative = relative_pair_times(records, places);
-  made.not_compared = most_pairs(times) - most_pairs(relative);
-  for (const bool linked : {true, false}) find_slow_pairs(relative, places, linked, made);
+  for (const auto& [which, sizes] : std::views::reverse(relative)) {  // those within hosts first
+    if (which.compared) {
+      find_in_pairs(which, relative, places, made);
+    } else {
+      made.not_compared += most_pairs(sizes);
+    }
+  }
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/ranks/deviation.hpp"
 #include "harness/judge/ranks/pairs.hpp"
 #include "harness/judge/ranks/places.hpp"
 #include "harness/model/finding.hpp"
@@ -27,11 +28,11 @@ struct Slowest {
 /// Slow ranks, hosts and links.
 ///
 /// All ranks of a collective take nearly the time of the slowest, so pairs are compared: by size, those within a host with one
-/// another, and those between hosts, each over the typical time of its kind (relative_pair_times). A rank's score is the time
-/// of its best pair, a host's score that of its ranks' best pair. A slow link to host C slows the pairs A-C and B-C; only C has
-/// no fast pair. A rank is a slow_rank if its score exceeds the median by 10 % and by 5 scaled median absolute deviations, its
-/// 95 % interval lies above the median, and most of its pairs are 10 % slower than most of others'. A host with several ranks
-/// is a slow_host by the same rule, and its ranks are then not reported.
+/// another, and those between hosts with as many ranks, each over the typical time of its kind (relative_pair_times). A rank's
+/// score is the time of its best pair, a host's score that of its ranks' best pair. A slow link to host C slows the pairs A-C
+/// and B-C; only C has no fast pair. A rank is a slow_rank if its score exceeds the median by 10 % and by 5 scaled median
+/// absolute deviations, its 95 % interval lies above the median, and most of its pairs are 10 % slower than most of others'. A
+/// host with several ranks is a slow_host by the same rule, and its ranks are then not reported.
 ///
 /// A slow_link is a pair that takes over 1.2 times what most pairs of either rank take, if that ratio exceeds the other pairs'
 /// by 5 deviations, and no other pair of its round is nearly as slow. So a longer way between groups of ranks, below other
@@ -57,16 +58,19 @@ struct Stragglers {
   std::vector<Finding> findings;  ///< the worst first in each kind
   /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
-  std::size_t not_compared = 0;  ///< pairs that are left out of relative_pair_times
+  std::size_t not_compared = 0;  ///< pairs of ComparedPairs that are not compared
   /// Groups of ranks within which pairs of the largest size are faster than between them, in words; empty: none.
   std::string groups;
   bool communicate = false;  ///< a case of the run moves data between ranks, as pairs do
 
   void note_compared(FindingKind kind, std::size_t subjects);
+  /// Adds the slowest rank and, where hosts have several ranks, the slowest host. `by`: "each alone".
+  void note_slowest(const Ratios<int>& of_ranks, const Ratios<std::string>& of_hosts, const Places& places,
+                    const std::string& by);
 };
 
 /// share_cores: several ranks may run on one CPU core, and the times of pairs say nothing.
-Stragglers stragglers_of(const std::vector<Record>& records, const PairTimes& times, const Places& places, bool share_cores);
+Stragglers stragglers_of(const std::vector<Record>& records, const Places& places, bool share_cores);
 
 /// The answer to "which rank is slow?" in one line; also if none is, if it cannot be told, or if the run did not check.
 std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::size_t ranks, std::size_t hosts,

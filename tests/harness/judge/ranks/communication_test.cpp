@@ -327,8 +327,10 @@ TEST(Pairs, AreComparedWithTheLowerQuartileOfTheirKind) {
     }
   }
   const auto found = relative_pair_times(records, Places(members({"a", "a", "a", "a", "a"})));
-  ASSERT_EQ(found.at(8).size(), 10U);
-  for (const auto& [pair, time] : found.at(8)) {
+  ASSERT_THAT(found, SizeIs(1));
+  const PairsOf<int>& pairs = found.begin()->second.at(8);
+  ASSERT_THAT(pairs, SizeIs(10));
+  for (const auto& [pair, time] : pairs) {
     const double times = (10.0 + 5 * pair.first + pair.second) / 13;  // the third of ten
     EXPECT_DOUBLE_EQ(time.times, times);
     EXPECT_DOUBLE_EQ(time.low, 0.9 * times);

@@ -23,9 +23,10 @@ using Pair = std::pair<int, int>;
 
 /// Hosts below leaf switches. A pair has the lowest rate of what it passes, which pairs of a round share.
 struct Network {
-  std::vector<int> leaves = {8};  ///< hosts below each
-  int ranks = 1;                  ///< per host
-  bool rails = false;             ///< each local rank has leaf switches of its own
+  std::vector<int> leaves = {8};     ///< hosts below each
+  int ranks = 1;                     ///< per host
+  std::map<int, int> ranks_of = {};  ///< of hosts that have another number
+  bool rails = false;                ///< each local rank has leaf switches of its own
   double latency = 12e-6, rate = 50e9, inside = 400e9;
   double across_latency = 0, across = 1;  ///< between leaves: added, and the share of the rate that is left
   double uplinks = 0;                     ///< of a leaf, per port below it; 0: never too few
@@ -44,12 +45,17 @@ class Simulation {
  public:
   Simulation(const Network& network, unsigned seed) : network_(network), generator_(seed) {
     const int hosts = std::accumulate(network.leaves.begin(), network.leaves.end(), 0);
-    for (int rank = 0; rank < hosts * network.ranks; ++rank) {
-      RankInfo& member = members_.emplace_back();
-      member.rank = rank;
-      member.local_rank = rank % network.ranks;
-      member.host = fmt::format("node{:02}", rank / network.ranks);
-      if (network.change) network.change(member);
+    for (int host = 0; host < hosts; ++host) {
+      const auto other = network.ranks_of.find(host);
+      const int ranks = other == network.ranks_of.end() ? network.ranks : other->second;
+      for (int local_rank = 0; local_rank < ranks; ++local_rank) {
+        RankInfo& member = members_.emplace_back();
+        member.rank = static_cast<int>(host_.size());
+        member.local_rank = local_rank;
+        member.host = fmt::format("node{:02}", host);
+        if (network.change) network.change(member);
+        host_.push_back(host);
+      }
     }
     for (std::size_t leaf = 0; leaf < network.leaves.size(); ++leaf) {
       leaf_.insert(leaf_.end(), static_cast<std::size_t>(network.leaves[leaf]), static_cast<int>(leaf));
@@ -61,7 +67,8 @@ class Simulation {
  private:
   /// Of a rank; with rails, each has its own.
   Pair leaf_of(int rank) const {
-    return {leaf_[static_cast<std::size_t>(rank / network_.ranks)], network_.rails ? rank % network_.ranks : 0};
+    const auto at = static_cast<std::size_t>(rank);
+    return {leaf_[static_cast<std::size_t>(host_[at])], network_.rails ? members_[at].local_rank : 0};
   }
 
   static double left(const auto& shares, const auto& key) { return shares.contains(key) ? shares.at(key) : 1; }
@@ -117,7 +124,7 @@ class Simulation {
     }
     std::normal_distribution<double> around(1, network_.noise);
     auto records = ping_pong(sample, network_.sizes, [&](int a, int b, std::size_t bytes) {
-      const bool within = a / network_.ranks == b / network_.ranks;
+      const bool within = host_[static_cast<std::size_t>(a)] == host_[static_cast<std::size_t>(b)];
       const double latency = network_.latency + (within || leaf_of(a) == leaf_of(b) ? 0 : network_.across_latency);
       const double times = within && network_.times_within ? network_.times_within(a, b) : 1;
       const double at = (within ? network_.inside : rate.at({a, b})) * left(network_.left_of_pair, Pair(a, b)) / times;
@@ -136,6 +143,7 @@ class Simulation {
   Network network_;
   std::mt19937 generator_;
   std::vector<RankInfo> members_;
+  std::vector<int> host_;  ///< of each rank
   std::vector<int> leaf_;  ///< of each host
 };
 
@@ -155,8 +163,9 @@ inline std::vector<Finding> findings(Network network) {
 }
 
 inline std::string in_words(const Network& network) {
-  return fmt::format("{} hosts with {} ranks{}, {} across, {} uplinks", testing::PrintToString(network.leaves), network.ranks,
-                     network.rails ? " on rails" : "", network.across, network.uplinks);
+  return fmt::format("{} hosts with {} ranks{} (but {}), {} across, {} uplinks, {} spines",
+                     testing::PrintToString(network.leaves), network.ranks, network.rails ? " on rails" : "",
+                     testing::PrintToString(network.ranks_of), network.across, network.uplinks, network.spines);
 }
 
 /// With every seed and scatter: the share of runs, in percent, that find just this part.

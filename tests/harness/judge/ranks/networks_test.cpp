@@ -194,6 +194,31 @@ TEST(Networks, NobodyWhereRanksCollideOnUplinks) {
   }
 }
 
+// They share the network with those that are compared.
+TEST(Networks, HostsWithAnotherNumberOfRanks) {
+  for (const std::vector<int>& leaves : std::vector<std::vector<int>>{{4, 4}, {2, 2, 2, 2}}) {
+    for (const auto& others : std::vector<std::map<int, int>>{{{7, 1}}, {{7, 3}}, {{0, 8}, {2, 8}, {7, 8}}}) {
+      for (const bool rails : {false, true}) {
+        const Network network = {.leaves = leaves, .ranks = 4, .ranks_of = others, .rails = rails};
+        Network changed = network;
+        changed.spines = 16;
+        EXPECT_THAT(texts(changed), IsEmpty()) << in_words(changed);
+        changed = network;
+        changed.uplinks = 0.5;
+        EXPECT_THAT(texts(changed), IsEmpty()) << in_words(changed);
+        const int slow = others.contains(0) ? 8 : 0;  // of the second host, or of the first
+        changed = network;
+        changed.left[slow] = 0.3;
+        EXPECT_THAT(findings(changed), ElementsAre(testing::Field(&Finding::ranks, ElementsAre(slow)))) << in_words(changed);
+        changed = network;
+        changed.left_of_pair[{slow, slow + 12}] = 0.4;
+        EXPECT_THAT(findings(changed), ElementsAre(testing::Field(&Finding::ranks, ElementsAre(slow, slow + 12))))
+            << in_words(changed);
+      }
+    }
+  }
+}
+
 std::string slow(const Network& network) { return Simulation(network, 1).found().slow; }
 
 TEST(Networks, LeavesWithALongerWayToOthersAreSaid) {

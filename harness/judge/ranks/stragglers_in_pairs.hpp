@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/judge/ranks/pairs.hpp"
+#include "harness/judge/ranks/places.hpp"
+#include "harness/judge/ranks/stragglers.hpp"
+
+namespace roofmark {
+
+/// Adds the slow ranks, hosts and links of one set of pairs. `times`: all, which share the network in their rounds.
+void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, const Places& places, Stragglers& made);
+
+}  // namespace roofmark
