@@ -212,6 +212,10 @@ Case collective_case(const Listing& listing, const Point& point) {
   c.type = point.type;
   c.shape = {{"bytes", std::to_string(bytes)}, {"ranks", std::to_string(ranks)}};
   if (point.round >= 0) c.shape.emplace_back("round", std::to_string(point.round));
+  if (point.pair) {
+    c.shape.emplace_back("from", std::to_string(point.pair->first));
+    c.shape.emplace_back("to", std::to_string(point.pair->second));
+  }
   if (reduces(point.op)) c.shape.emplace_back("op", name(point.reduction));
   if (point.op == Collective::all_to_all)
     (point.imbalance > 1 ? c.shape : c.implied).emplace_back("imbalance", std::to_string(point.imbalance));

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/support/fabric.hpp"
@@ -22,11 +24,12 @@ struct Point {
   std::string group;  ///< "", node, rail, cross, div_4, mod_4
   Issue issue = Issue::automatic;
   Buffer buffer = Buffer::plain;
-  int round = -1;  ///< of ping_pong
+  int round = -1;  ///< of ping_pong, unless it is of a `pair` alone
   /// Chunks among several consist of whole packs where they have one, as those of nccl-tests do.
   bool whole_packs = true;
   int root = 0;       ///< of each communicator, where the operation has one, or an imbalance
   int imbalance = 1;  ///< of all_to_all: what the root receives, at least, over the average of all ranks
+  std::optional<std::pair<int, int>> pair = {};  ///< of ping_pong
 };
 
 /// NCCL moves data in packs of this size, or else in single elements: where any pointer of a call is unaligned.

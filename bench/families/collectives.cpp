@@ -157,9 +157,24 @@ constexpr std::string_view kNeedsRanks =
 constexpr std::string_view kMayHang =
     "NCCL may hang in graphs over several GPUs of a process: roofmark-mpi has each GPU in a process of its own";
 
-/// The ranks that take part: the first ones, those of a grouping, or the pairs of a round.
+bool names_a_pair(const CaseRequest& asked) { return asked.has("from") || asked.has("to"); }
+
+std::pair<int, int> pair_of(const CaseRequest& asked, int ranks) {
+  if (!asked.has("from") || !asked.has("to")) throw std::invalid_argument("a pair has two ranks: from:A/to:B");
+  const auto rank = [&](std::string_view key) { return static_cast<int>(asked.number(key, 0, ranks - 1)); };
+  if (rank("from") == rank("to")) throw std::invalid_argument("from and to are the same rank");
+  return {rank("from"), rank("to")};
+}
+
+/// The ranks that take part: the first ones, those of a grouping, the pairs of a round, or a pair.
 std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
   const auto all = static_cast<int>(fabric.members.size());
+  if (names_a_pair(asked)) {
+    std::vector<int> colours(fabric.members.size(), -1);
+    const auto [from, to] = pair_of(asked, all);
+    for (const int rank : {from, to}) colours[static_cast<std::size_t>(rank)] = 0;
+    return colours;
+  }
   if (asked.has("group")) {
     const std::string name = asked.word_or("group", "");
     for (const Grouping& part : parts(fabric)) {
@@ -200,12 +215,15 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   }
   const Fabric& fabric = *listing.fabric;
   const bool pairs = *op == Collective::ping_pong;
-  if (pairs && !asked.has("round") && !asked.has("bytes")) return std::nullopt;  // each round, of the listed sizes
-  if (pairs && !asked.has("round")) {
+  const bool one_pair = names_a_pair(asked);
+  if (pairs && !one_pair && !asked.has("round")) {
+    if (!asked.has("bytes")) return std::nullopt;  // each round, of the listed sizes
     const std::size_t rounds = rounds_of_pairs(fabric.members).size();
-    throw std::invalid_argument(fmt::format("name a round of pairs: round:0..{}+1 for all {}", rounds - 1, rounds));
+    throw std::invalid_argument(
+        fmt::format("name a round of pairs (round:0..{}+1 for all {}), or a pair (from:A/to:B)", rounds - 1, rounds));
   }
-  if (!pairs && asked.has("round")) throw std::invalid_argument("only ping_pong has rounds");
+  if (!pairs && (one_pair || asked.has("round"))) throw std::invalid_argument("only ping_pong has rounds and pairs");
+  if (one_pair && asked.has("round")) throw std::invalid_argument("name a round or a pair, not both");
   if (pairs && asked.has("group")) throw std::invalid_argument("ping_pong has rounds of pairs, and no groups");
   if (fabric.local && *op != Collective::all_reduce) throw std::invalid_argument(std::string(kNeedsRanks));
   constexpr std::string_view kPlaces[] = {"out", "in"}, kIssues[] = {"graph"};
@@ -219,7 +237,8 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (const int ranks = ranks_of(point); asked.number_or("ranks", ranks) != ranks) {
     throw std::invalid_argument(fmt::format("these groups are of {} ranks", ranks));
   }
-  if (pairs) point.round = static_cast<int>(asked.number("round", 0));
+  if (one_pair) point.pair = pair_of(asked, static_cast<int>(fabric.members.size()));
+  if (pairs && !one_pair) point.round = static_cast<int>(asked.number("round", 0));
   if (asked.has("imbalance")) point.imbalance = imbalance_of(point, asked);
   if ((has_root(*op) || point.imbalance > 1) && asked.has("root"))
     point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));

@@ -42,7 +42,8 @@ Texts range_of(const std::string& text) {
   if (!first || !last || !by) throw std::invalid_argument(fmt::format("'{}' is no range such as 8..1G*2 or 64..512+64", text));
   if (*first > *last) throw std::invalid_argument(fmt::format("the range '{}' ends before it begins", text));
   if (adds ? *by == 0 : *by < 2 || *first == 0) {
-    throw std::invalid_argument(fmt::format("the range '{}' never reaches its end", text));
+    const char* const hint = sign == std::string::npos ? ": numbers double, unless it ends in a step such as +1" : "";
+    throw std::invalid_argument(fmt::format("the range '{}' never reaches its end{}", text, hint));
   }
   Texts all;
   for (std::uint64_t number = *first; all.size() <= kMostNamesOfPattern;) {

@@ -30,7 +30,8 @@ void add_pairs(const std::vector<Record>& records, const PairTimes& times, const
     const auto first = std::find_if(records.begin(), records.end(), [](const Record& record) {
       return record.message && record.message->pattern == Pattern::pairs;
     });
-    if (auto made = fit(name_without(*first, {"bytes", "round"}).name() + ", " + places.kind(linked), medians, 1)) {
+    if (auto made =
+            fit(name_without(*first, {"bytes", "round", "from", "to"}).name() + ", " + places.kind(linked), medians, 1)) {
       fits.push_back(*made);
     }
   }

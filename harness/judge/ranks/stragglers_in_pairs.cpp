@@ -166,10 +166,10 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
     add_end(FindingKind::slow_rank, places.describe(rank), "ranks", seen, {rank});
   }
   const auto add_pair = [&](const std::string& who, const char* what, const char* way, const SlowAtSizes& seen,
-                            std::vector<int> whose) {
+                            std::vector<int> whose, const std::string& alone) {
     findings.push_back({FindingKind::slow_link,
-                        fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({})", who, what,
-                                    seen.worst.times, of_sizes(seen)),
+                        fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({}){}", who, what,
+                                    seen.worst.times, of_sizes(seen), alone),
                         {},
                         seen.worst.times,
                         fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
@@ -179,11 +179,13 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
     std::vector<int> both = places.ranks_of(pair.first), others = places.ranks_of(pair.second);
     both.insert(both.end(), others.begin(), others.end());
     std::sort(both.begin(), both.end());
-    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen, both);
+    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen, both, "");
   }
   for (const auto& [pair, seen] : worst_first(ranks.pairs)) {
     add_pair(fmt::format("{} and {}", places.describe(pair.first), places.describe(pair.second)), "this pair", "link", seen,
-             {pair.first, pair.second});
+             {pair.first, pair.second},
+             fmt::format("; alone: --case 'ping_pong/int8/bytes:{}/from:{}/to:{}'", measured.rbegin()->first, pair.first,
+                         pair.second));
   }
 }
 

@@ -554,6 +554,19 @@ TEST_F(CollectiveSuites, GroupsThatRanksDoNotFormAreRefused) {
   EXPECT_EQ(refusal("ping_pong/int8/bytes:8/round:0/group:div_2"), "ping_pong has rounds of pairs, and no groups");
 }
 
+TEST_F(CollectiveSuites, APairAlone) {
+  make(2, 3, Backend::cpu);
+  const Case pair = chosen("ping_pong/int8/bytes:64/from:4/to:1");
+  EXPECT_EQ(pair.name(), "ping_pong/int8/bytes:64/ranks:2/from:4/to:1/impl:mpi");
+  EXPECT_EQ(pair.message->groups, (Groups{{1, 4}}));
+  EXPECT_EQ(pair.message->trips, 2);
+  EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4"), "a pair has two ranks: from:A/to:B");
+  EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4/to:4"), "from and to are the same rank");
+  EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4/to:6"), "to:6 is not a whole number from 0 to 5");
+  EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4/to:1/round:0"), "name a round or a pair, not both");
+  EXPECT_EQ(refusal("all_reduce/fp32/bytes:64/from:4/to:1"), "only ping_pong has rounds and pairs");
+}
+
 // As other families say it of a type that their device has no operation for.
 TEST_F(CollectiveSuites, WhatTheLibraryLacksIsUnsupported) {
   class Mpi final : public SilentCommunicator {

@@ -192,7 +192,8 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
   // Two sizes that round to one are one case.
   EXPECT_THAT(names_of("all_gather/fp32/bytes:960,1000"), SizeIs(1));
   EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/ranks:7"), HasSubstr("ranks:7 is not a whole number from 1 to 6"));
-  EXPECT_THAT(error_of(listing, "ping_pong/int8/bytes:8"), HasSubstr("name a round of pairs: round:0..5+1 for all 6"));
+  EXPECT_THAT(error_of(listing, "ping_pong/int8/bytes:8"),
+              HasSubstr("name a round of pairs (round:0..5+1 for all 6), or a pair (from:A/to:B)"));
   EXPECT_THAT(names_of("ping_pong/int8/bytes:24/round:1"), ElementsAre("ping_pong/int8/bytes:24/ranks:2/round:1/impl:nccl"));
   EXPECT_THAT(error_of(listing, "all_gather/fp32/bytes:8/op:sum"), HasSubstr("it has no key 'op'"));
   EXPECT_THAT(names_of("all_gather,all_to_all/fp32/bytes:960/place:in"), SizeIs(2));

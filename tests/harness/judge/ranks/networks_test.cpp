@@ -95,6 +95,12 @@ TEST(Networks, ASlowWayBetweenTwoRanks) {
   });
 }
 
+TEST(Networks, TheTextSaysHowToMeasureAPairAlone) {
+  const auto found = findings({.left_of_pair = {{{2, 5}, 0.3}}});
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].text, testing::EndsWith("; alone: --case 'ping_pong/int8/bytes:67108864/from:2/to:5'"));
+}
+
 TEST(Networks, ASlowWayBetweenTwoLeaves) {
   expect_found(FindingKind::slow_link, {0, 7}, [](Network& network) {
     network.left_of_pair[{0, 7 * network.ranks}] = 0.3;
