@@ -112,6 +112,13 @@ struct LastWrite {
   u16 warp = none;  // its index in the cluster
 };
 
+/// Race detector: the last access of a warp to shared memory of another block.
+struct RemoteAccess {
+  u32 clock = 0;  // of the warp; 0: none
+  const Instruction* instruction = nullptr;
+  int lane = 0;
+};
+
 /// The last write of 16 bytes of shared memory by the generic proxy.
 struct GenericWrite {
   u32 writer : 6 = 0;  // warp in the block + 1; 0: nothing to fence
@@ -130,6 +137,7 @@ struct Block {
   std::vector<LastWrite> last_writes;                    // per cell of `shared`
   std::vector<u32> last_reads;                           // per cell of `shared` and warp of the cluster: clock of its last read
   std::vector<u32> last_atomics;                         // likewise of its last atomic; empty before the first one
+  std::vector<RemoteAccess> remote_accesses;             // to this block's, by warp of the cluster
   std::unordered_map<u32, PhaseClocks> mbarrier_clocks;  // by offset in `shared`
   u32 live_warps = 0;
   Barrier barriers[16];

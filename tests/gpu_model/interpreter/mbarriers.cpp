@@ -61,7 +61,10 @@ PhaseClocks* clocks_of(Warp& w, const u8* mbarrier) {
 u8* pointer_of(Warp& w, const Instruction& i, int lane, u64 address) {
   if (i.space == Space::generic && address >= shared_window) address -= shared_window;
   if (address & 7) fault_misaligned(w, i, lane, address, 8);
-  return shared_pointer(w, i, lane, static_cast<u32>(address), 8);
+  Block* owner = nullptr;
+  u8* const pointer = shared_pointer(w, i, lane, static_cast<u32>(address), 8, &owner);
+  race_outlives(w, i, lane, *owner);
+  return pointer;
 }
 
 /// b: arrivals that each phase expects.

@@ -42,6 +42,7 @@ void race_start(Cluster& cluster) {
     block->last_writes.assign(cells, LastWrite{});
     block->last_reads.assign(cells * warps, 0);
     block->last_atomics.clear();
+    block->remote_accesses.assign(warps, RemoteAccess{});
     block->mbarrier_clocks.clear();
     for (Barrier& barrier : block->barriers) barrier.clocks.clear();
   }
@@ -50,6 +51,7 @@ void race_start(Cluster& cluster) {
 
 void race_access(Warp& w, const Instruction& i, int lane, Block& block, u32 offset, u32 bytes, bool write) {
   if (block.last_writes.empty() || w.clocks.empty()) return;
+  race_outlives(w, i, lane, block);
   const std::size_t warps = w.clocks.size();
   const u32 self = w.index_in_cluster;
   for (u32 cell = offset / cell_bytes; cell <= (offset + bytes - 1) / cell_bytes && cell < block.last_writes.size(); ++cell) {
@@ -85,6 +87,25 @@ void race_access(Warp& w, const Instruction& i, int lane, Block& block, u32 offs
     }
     last.warp = static_cast<u16>(self);
     last.clock = w.clocks[self];
+  }
+}
+
+void race_outlives(Warp& w, const Instruction& i, int lane, Block& block) {
+  if (&block == w.block || w.clocks.empty()) return;
+  block.remote_accesses[w.index_in_cluster] = {w.clocks[w.index_in_cluster], &i, lane};
+}
+
+void race_exit(const Block& block) {
+  Clocks last;
+  for (const Warp* w : block.warps) race_join(last, w->clocks);
+  for (std::size_t other = 0; other < last.size(); ++other) {
+    const auto& [clock, instruction, lane] = block.remote_accesses[other];
+    if (clock <= last[other]) continue;
+    Warp& w = *block.cluster->warps[other];
+    warn_once(w, *instruction,
+              "race: access to shared memory of block rank " + std::to_string(block.rank) +
+                  " of the cluster, which may have exited (lane " + std::to_string(lane) + " here)");
+    ++w.launch->counters->races;
   }
 }
 

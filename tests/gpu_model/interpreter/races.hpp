@@ -13,6 +13,11 @@ void race_start(Cluster&);
 /// An access to [offset, offset + bytes) of the block's shared memory. Counts and warns of races and of reads of what nothing
 /// wrote.
 void race_access(Warp&, const Instruction&, int lane, Block&, u32 offset, u32 bytes, bool write);
+/// An access to the block's shared memory that need not be ordered with others, as that of an mbarrier: of another block, it
+/// must still be ordered before that block's exit.
+void race_outlives(Warp&, const Instruction&, int lane, Block&);
+/// The block's last warp exits: counts and warns of accesses by other blocks that are not ordered before.
+void race_exit(const Block&);
 
 /// Acquire: what is ordered before `from` is ordered before what follows `into`.
 void race_join(Clocks& into, const Clocks& from);

@@ -12,6 +12,34 @@ __global__ void exchange(int* out, int synchronises) {
   out[threadIdx.x] = words[threadIdx.x ^ 32];
 }
 
+/// The second block of a cluster reads a word of the first one, which exits then. `how`: 0: both meet before; 1: they do not;
+/// 2: the reader arrives on an mbarrier that the first block waits for; 3: that it does not wait for.
+__global__ void read_first_of_cluster(int* out, int how) {
+  __shared__ int word;
+  __shared__ __align__(8) uint64_t was_read;
+  uint32_t rank, first, barrier;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  word = 7;
+  if (threadIdx.x == 0) {
+    mbarrier_init(shared_address(&was_read), 32);
+    fence_mbarrier_init();
+  }
+  const auto meet = [] {
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  };
+  meet();
+  if (rank == 1) {
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(first) : "r"(shared_address(&word)));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(barrier) : "r"(shared_address(&was_read)));
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(out[threadIdx.x]) : "r"(first) : "memory");
+    if (how >= 2) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+  } else if (how == 2) {
+    mbarrier_wait(shared_address(&was_read), 0);
+  }
+  if (how == 0) meet();
+}
+
 /// All threads count in one word; `synchronises` 0: one reads it without a barrier between. `plain`: one warp adds otherwise.
 __global__ void count_together(int* out, int synchronises, int plain) {
   __shared__ int counter;

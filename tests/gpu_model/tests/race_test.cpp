@@ -30,6 +30,16 @@ TEST_F(RaceDetector, TakesAtomicsForOrderedAmongThemselvesAlone) {
   EXPECT_GT(launch("count_together", {{1}, {64}}, out.data(), 1, 1).races, 0u);
 }
 
+TEST_F(RaceDetector, SeesABlockExitWhileAnotherNeedsItsSharedMemory) {
+  DeviceArray<int> out(32);
+  const auto races = [&](int how) { return launch("read_first_of_cluster", {{2}, {32}, 0, {2}}, out.data(), how).races; };
+  EXPECT_EQ(races(0), 0u);
+  EXPECT_EQ(out[31], 7);
+  EXPECT_GT(races(1), 0u) << "no barrier at the end";
+  EXPECT_EQ(races(2), 0u) << "an mbarrier that the block waits for";
+  EXPECT_GT(races(3), 0u) << "one that it does not wait for";
+}
+
 TEST_F(RaceDetector, IsSilentUnlessAskedFor) {
   const Setting off("GPUMODEL_RACE", "0");
   DeviceArray<int> out(64);
