@@ -30,6 +30,10 @@ std::vector<int> first(const Fabric& fabric, int ranks) {
 /// would be 1016 rounds, 5080 cases.
 constexpr std::size_t kRoundsBetweenHosts = 64;
 
+/// Rounds of which one size is measured before the next one: what disturbs the network for some seconds does not slow a pair at
+/// several sizes. Their communicators are kept meanwhile.
+constexpr std::size_t kRoundsAtATime = kKeptCommunicators / 2;
+
 /// Of each pair in baseline. The two largest depend on the rate of the links, over NVLink no smaller ones.
 std::vector<std::size_t> sizes_of_pairs(bool gpu) {
   if (gpu) return {8, 64 * kKiB, kMiB, 32 * kMiB, 64 * kMiB};
@@ -352,12 +356,15 @@ std::vector<Group> list(const Listing& listing) {
 
   const std::vector<RankInfo>& members = listing.fabric->members;
   const std::vector<std::vector<int>> rounds = rounds_of_pairs(members);
-  for (const std::size_t round : sample_of_rounds(members, full ? rounds.size() : kRoundsBetweenHosts)) {
+  const std::vector<std::size_t> sample = sample_of_rounds(members, full ? rounds.size() : kRoundsBetweenHosts);
+  for (std::size_t first = 0; first < sample.size(); first += kRoundsAtATime) {
     for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4) : sizes_of_pairs(gpu)) {
-      Point made = point(Collective::ping_pong, DataType::int8, bytes);
-      made.colours = rounds[round];
-      made.round = static_cast<int>(round);
-      list.add(made);
+      for (std::size_t i = first; i < std::min(first + kRoundsAtATime, sample.size()); ++i) {
+        Point made = point(Collective::ping_pong, DataType::int8, bytes);
+        made.colours = rounds[sample[i]];
+        made.round = static_cast<int>(sample[i]);
+        list.add(made);
+      }
     }
   }
   return list.take();

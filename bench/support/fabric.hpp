@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,7 +24,7 @@ struct LocalRanks {
   /// What connects the devices of two ranks; needs no device opened.
   std::function<PeerPath(int one, int other)> path;
   /// The ranks' communicators for these colours, by rank; null for a negative colour. The same colours give the same
-  /// communicators again.
+  /// communicators again, of the last kKeptCommunicators.
   std::function<std::vector<std::shared_ptr<Communicator>>(const std::vector<int>& colours)> split;
   /// Enqueues the same collective on several ranks, the first among them. `stream` is of the device under measurement.
   std::function<void(const std::vector<RankCall>& calls, Stream stream)> enqueue;
@@ -32,13 +33,17 @@ struct LocalRanks {
 /// Why two of them have no access to each other's memory; empty where they have.
 std::string why_no_access(const LocalRanks& ranks, int one, int other);
 
+/// Communicators that are kept for later cases. Each of NCCL's holds device memory, threads and open files, and a run may have
+/// a thousand rounds of pairs.
+inline constexpr std::size_t kKeptCommunicators = 16;
+
 /// What connects ranks: where they are, and how groups of them communicate.
 struct Fabric {
   std::string how;  ///< "mpi", "nccl"
   std::vector<RankInfo> members;
   int rank = 0;
   /// The communicator of the ranks with this rank's colour; null for a negative colour. All ranks call it together with the
-  /// same colours, by rank. The same colours give the same communicator again.
+  /// same colours, by rank. The same colours give the same communicator again, of the last kKeptCommunicators.
   std::function<std::shared_ptr<Communicator>(const std::vector<int>& colours)> split;
   /// Set where this process has all ranks: in place of `split`. They connect when the first case is prepared.
   std::optional<LocalRanks> local;

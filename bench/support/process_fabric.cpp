@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "bench/support/last_used.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/judge/gpu_table.hpp"
 #include "kernels/base/check.hpp"
@@ -49,10 +50,9 @@ class Gpus {
   }
 
   const std::vector<std::shared_ptr<Communicator>>& split(const std::vector<int>& colours) {
-    if (const auto found = connected_.find(colours); found != connected_.end()) {
-      const auto& all = found->second;
-      if (std::all_of(all.begin(), all.end(), [](const auto& one) { return !one || one->is_usable(); })) return all;
-      connected_.erase(found);
+    if (const auto* const known = connected_.use(colours)) {
+      if (std::all_of(known->begin(), known->end(), [](const auto& one) { return !one || one->is_usable(); })) return *known;
+      connected_.erase(colours);
     }
     if (!&cuda::nccl) throw Unsupported("this build has no NCCL");
     std::vector<std::shared_ptr<Communicator>> all(colours.size());
@@ -62,7 +62,7 @@ class Gpus {
       std::vector<std::unique_ptr<Communicator>> made = cuda::nccl.create_all(devices);
       for (std::size_t i = 0; i < made.size(); ++i) all[static_cast<std::size_t>(members[i])] = std::move(made[i]);
     }
-    return connected_.emplace(colours, std::move(all)).first->second;
+    return connected_.add(colours, std::move(all));
   }
 
  private:
@@ -70,7 +70,7 @@ class Gpus {
   std::vector<std::unique_ptr<Device>> opened_;
   std::vector<std::string> refused_;  ///< why one could not be opened
   std::map<std::pair<int, int>, PeerPath> paths_;
-  std::map<std::vector<int>, std::vector<std::shared_ptr<Communicator>>> connected_;
+  LastUsed<std::vector<int>, std::vector<std::shared_ptr<Communicator>>> connected_{kKeptCommunicators};
 };
 
 }  // namespace

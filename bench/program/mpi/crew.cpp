@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <utility>
 
 #include "bench/program/together.hpp"
 #include "bench/program/usage_error.hpp"
 #include "bench/support/fabric.hpp"
+#include "bench/support/last_used.hpp"
 #include "harness/device/cuda_device.hpp"
 #include "harness/machine/facts.hpp"
 #include "harness/machine/host.hpp"
@@ -129,14 +129,14 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch) {
   Fabric fabric;
   fabric.members = crew.ranks;
   fabric.rank = team.rank();
-  using Made = std::map<std::vector<int>, std::shared_ptr<Communicator>>;
-  const auto made = std::make_shared<Made>();
+  // All ranks ask for the same colours in the same order, so they close the same communicators at the same time.
+  using Made = LastUsed<std::vector<int>, std::shared_ptr<Communicator>>;
+  const auto made = std::make_shared<Made>(kKeptCommunicators);
   const auto once = [&team, made](const auto& make) {
     return [&team, made, make](const std::vector<int>& colours) {
-      if (const auto found = made->find(colours); found != made->end()) {
-        const std::shared_ptr<Communicator>& known = found->second;
-        if (team.max({known && !known->is_usable() ? 1.0 : 0.0}).front() == 0) return known;
-        made->erase(found);
+      if (const std::shared_ptr<Communicator>* const known = made->use(colours)) {
+        if (team.max({*known && !(*known)->is_usable() ? 1.0 : 0.0}).front() == 0) return *known;
+        made->erase(colours);
       }
       std::shared_ptr<Communicator> communicator;
       std::exception_ptr thrown;
@@ -149,7 +149,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch) {
       const bool failed = team.max({thrown ? 1.0 : 0.0}).front() > 0;
       if (thrown) std::rethrow_exception(thrown);
       if (failed) throw DeviceError("another rank could not create its communicator", false);
-      return made->emplace(colours, std::move(communicator)).first->second;
+      return made->add(colours, std::move(communicator));
     };
   };
   if (crew.info.backend == Backend::cpu) {

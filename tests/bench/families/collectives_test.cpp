@@ -163,6 +163,25 @@ TEST_F(CollectiveSuites, BaselineHasASampleOfThePairsBetweenManyHosts) {
   EXPECT_EQ(rounds(SuiteName::full), 255U);
 }
 
+// So that what disturbs a network for some seconds does not slow a pair at several sizes; within what is kept of communicators.
+TEST_F(CollectiveSuites, OtherRoundsAreBetweenTheSizesOfARound) {
+  make(32, 8, Backend::cuda);
+  std::map<std::string, std::vector<std::size_t>> places;
+  std::size_t place = 0;
+  for (const Case& c : cases(SuiteName::baseline)) {
+    if (c.family == "ping_pong") places[value_of(c.shape, "round")].push_back(place++);
+  }
+  int apart = 0;
+  for (const auto& [round, all] : places) {
+    ASSERT_THAT(all, testing::SizeIs(5));
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      EXPECT_LT(all[i] - all[i - 1], kKeptCommunicators);
+      apart += all[i] - all[i - 1] == 8;
+    }
+  }
+  EXPECT_EQ(apart, 4 * 64) << "of 69 rounds, those of whole groups of eight";
+}
+
 TEST_F(CollectiveSuites, CountsAndRootsAreThoseOfNcclTests) {
   make(1, 4, Backend::cuda);
   std::set<std::string> rooted;
