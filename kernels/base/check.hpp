@@ -41,6 +41,7 @@ struct StatusText {
   bool sticky = false;
   std::string text;
 };
+inline StatusText describe_status(StatusText said) { return said; }
 
 /// The one error check: throws DeviceError with the place of the call and the library's own text.
 template <class Status>

@@ -12,8 +12,9 @@
 #include "kernels/base/check.hpp"
 #include "kernels/base/owned.hpp"
 
-// At global scope, where argument-dependent look-up finds it for cudaError_t.
-inline roofmark::StatusText describe_status(cudaError_t status) {
+// At global scope, where argument-dependent look-up finds it for cudaError_t. `device`: whose call it was; the current one if
+// negative.
+inline roofmark::StatusText describe_status(cudaError_t status, int device = -1) {
   if (status == cudaSuccess) return {};
   cudaGetLastError();  // it is reported here, and must not be taken for an error of the next launch
   // Those that toolkit 12.4 has no name for, but a newer driver may return: cudaErrorContained, cudaErrorContextIsDestroyed,
@@ -40,10 +41,18 @@ inline roofmark::StatusText describe_status(cudaError_t status) {
     default:
       break;
   }
-  return {false, sticky, std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status)};
+  std::string text = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status);
+  // One process may use several devices, and only one of them is lost.
+  if (sticky && (device >= 0 || cudaGetDevice(&device) == cudaSuccess)) text += " (cuda:" + std::to_string(device) + ")";
+  return {false, sticky, text};
 }
 
 namespace roofmark::cuda {
+
+/// Makes a device the calling thread's current one.
+inline void set_device(int device, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  check(describe_status(cudaSetDevice(device), device), file, line);
+}
 
 using OwnedStream = Owned<cudaStream_t, cudaStreamDestroy>;
 using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;

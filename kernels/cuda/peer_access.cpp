@@ -33,7 +33,8 @@ class HeldAccess {
   }
   ~HeldAccess() {
     if (!changed_) return;
-    const OnDevice here(device_);
+    const OnDevice here(device_, std::nothrow);
+    if (here.status() != cudaSuccess) return;
     if (set(!enabled_) != cudaSuccess) cudaGetLastError();  // the next launch would be blamed for it
   }
   HeldAccess(const HeldAccess&) = delete;

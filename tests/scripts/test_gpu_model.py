@@ -1038,6 +1038,17 @@ def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_p
     assert re.search(r"^cuda:1 +1\.0\d\d ", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize("launch", [1, 3])
+def test_another_gpu_that_is_lost_in_a_transfer_is_named(launch, tmp_path):
+    done = roofmark("run", "--case", "transfer/peer/int8/bytes:65536/from:1/to:0/impl:sm_write", "--out", tmp_path / "out", GPUMODEL_DEVICES="2",
+                    GPUMODEL_MEMORY="64M", GPUMODEL_TOTAL="64M", GPUMODEL_STICKY=f"copy_range_kernel:{launch}@1")
+    assert done.returncode == 3, done.stderr
+    found = Run(done, tmp_path / "out")
+    failed, = (entry for entry in found.entries if entry["roofmark"]["status"] not in ("ok", "not_run"))
+    assert found.result["complete"] and failed["name"].startswith("transfer/peer/")
+    assert failed["roofmark"]["status"] == "failed" and failed["roofmark"]["reason"].endswith("(cuda:1)")
+
+
 def test_a_gpu_that_is_lost_under_a_load_that_lasts_leaves_the_others_measuring(tmp_path):
     # cuda:1 is lost in the second of its timed launches at the earliest; cuda:2 takes three times as long.
     out = tmp_path / "out"

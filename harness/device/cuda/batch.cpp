@@ -43,7 +43,7 @@ class CudaBatch final : public Batch {
   Issue path() const override { return path_; }
 
   Timing run() override {
-    check(cudaSetDevice(site_.ordinal));
+    set_device(site_.ordinal);
     if (!started_) start();
     restore();
     if (plan_.flush_before) site_.flush_caches();
@@ -66,7 +66,7 @@ class CudaBatch final : public Batch {
   void restore() const {
     if (!plan_.restore) return;
     for (int slot = 0; slot < plan_.slots; ++slot) plan_.restore(slot);
-    check(cudaSetDevice(site_.ordinal));  // a case of several devices may have left another one
+    set_device(site_.ordinal);  // a case of several devices may have left another one
   }
 
   void start() {

@@ -170,7 +170,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  void use() const { check(cudaSetDevice(ordinal_)); }
+  void use() const { set_device(ordinal_); }
 
   struct MemoryInfo {
     std::size_t free = 0, total = 0;

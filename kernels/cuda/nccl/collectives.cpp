@@ -160,7 +160,7 @@ class NcclCommunicator final : public Communicator {
     // The memory may outlive the communicator, so its deleter holds what freeing it needs.
     return {data.release(), [comm = comm_, ranges = ranges_, handle, buffer](void* given) {
               const Nccl& nccl = Nccl::loaded();
-              const OnDevice there(comm->device());
+              const OnDevice there(comm->device(), std::nothrow);
               ranges->erase(static_cast<const char*>(given));
               if (buffer == Buffer::registered) {
                 nccl.comm_deregister(comm->get(), handle);
@@ -207,8 +207,8 @@ class NcclCommunicator final : public Communicator {
 
    private:
     cudaError_t record() const {
-      const OnDevice there(rank_.comm_->device());
-      return cudaEventRecord(rank_.join_.get(), rank_.side_.get());
+      const OnDevice there(rank_.comm_->device(), std::nothrow);
+      return there.status() == cudaSuccess ? cudaEventRecord(rank_.join_.get(), rank_.side_.get()) : there.status();
     }
     cudaError_t wait() const { return cudaStreamWaitEvent(into_, rank_.join_.get(), 0); }
 

@@ -247,11 +247,11 @@ NcclRank::~NcclRank() {
     live.ranks.erase(comm_);
   }
   const Nccl& nccl = Nccl::loaded();
-  const OnDevice here(device_);
+  const OnDevice here(device_, std::nothrow);
   ncclResult_t state = ncclSuccess;
   // During an exception the peers may be anywhere, and destroying may wait for them.
-  const bool well = !*given_up_ && std::uncaught_exceptions() == 0 && nccl.comm_async_error(comm_, &state) == ncclSuccess &&
-                    state == ncclSuccess;
+  const bool well = here.status() == cudaSuccess && !*given_up_ && std::uncaught_exceptions() == 0 &&
+                    nccl.comm_async_error(comm_, &state) == ncclSuccess && state == ncclSuccess;
   // Destroy also finalizes, and handles several ranks in one process.
   well ? nccl.comm_destroy(comm_) : nccl.comm_abort(comm_);
 }
