@@ -851,7 +851,7 @@ def test_out_of_memory_is_not_run_and_the_rest_is(healthy, run):
     assert found.status == 3
     refused = {e["name"]: e["roofmark"] for e in found.entries if e["roofmark"]["status"] == "not_run"}
     assert refused and all(name.startswith("ceilings/dram_") for name in refused)
-    assert all(re.fullmatch(r"out of memory: \d+ bytes wanted, \d+ free", record["reason"]) for record in refused.values())
+    assert all(re.fullmatch(r"out of memory of cuda:0: \d+ bytes wanted, \d+ free", record["reason"]) for record in refused.values())
     assert found.record(TRIAD)["status"] == "ok" and found.result["complete"]
     assert "empirical" not in found.roofs()["dram"] and "empirical" in healthy.roofs()["dram"]
     assert "not run" in found.stdout

@@ -313,7 +313,7 @@ def test_a_gpu_without_memory_is_named_and_smaller_cases_are_measured(tmp_path):
     result = ranks.load(out)
     assert result["complete"] and measured(result) == [CASE.format(3)]
     [(status, reason)] = unmeasured(result).values()
-    assert status == "not_run" and reason.startswith(f"rank 1 ({HOST}): out of memory: 4194304 bytes wanted, "), reason
+    assert status == "not_run" and reason.startswith(f"rank 1 ({HOST}): out of memory of cuda:1: 4194304 bytes wanted, "), reason
 
 
 def test_what_the_gpu_of_one_rank_cannot_do_is_unsupported_on_all(tmp_path):

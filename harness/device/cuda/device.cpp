@@ -77,7 +77,7 @@ class CudaDevice final : public Device {
     const cudaError_t status = cudaMalloc(&data, bytes);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw OutOfMemory(bytes, free_bytes());
+      throw OutOfMemory(bytes, free_bytes(), "memory of " + info_.id);
     }
     check(status);
     return Memory(data, [](void* allocated) { cudaFree(allocated); });

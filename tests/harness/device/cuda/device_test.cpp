@@ -27,6 +27,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::Gt;
+using testing::HasSubstr;
 
 constexpr DataType kFloatingTypes[] = {DataType::fp64, DataType::fp32, DataType::tf32,
                                        DataType::fp16, DataType::bf16, DataType::fp8};
@@ -95,6 +96,7 @@ TEST_F(CudaDeviceTest, AllocatesAlignedAndSaysWhenItCannot) {
   } catch (const OutOfMemory& error) {
     EXPECT_EQ(error.wanted_bytes, wanted);
     EXPECT_GT(error.free_bytes, 0u);
+    EXPECT_THAT(error.what(), HasSubstr("out of memory of " + device_->info().id + ": ")) << "a case may use several";
   }
   device_->zero(data.get(), 1000);
 }
