@@ -1127,6 +1127,11 @@ def test_the_gpus_of_a_process_reduce_together_under_the_roof_of_their_links(two
     assert "NVLink" in found.stdout and "NVLink" in report_of(found, found.out)
 
 
+def test_nccl_whose_calls_are_not_to_block_is_used_as_always(two_gpus):
+    found = two_gpus(NCCL_COMM_BLOCKING="0")
+    assert found.status == 0 and found.record(REDUCED)["status"] == "ok", found.stderr
+
+
 def test_a_wrong_bit_on_the_second_gpu_of_a_process_is_named(two_gpus):
     found = two_gpus(GPUMODEL_NCCL_FAULT="rank=1 call=all_reduce bytes=32768 do=flip")
     assert found.status == 1

@@ -178,6 +178,8 @@ Nccl::Nccl() {
   if (get_version(&version) != ncclSuccess || version < kOldestVersion) {
     throw Unsupported(version_text(version) + " is installed, " + version_text(kOldestVersion) + " or newer is needed");
   }
+  // Else the environment or a configuration file may let calls return before they have ended, and the next ones fail.
+  setenv("NCCL_COMM_BLOCKING", "1", 1);
   require(library, "ncclGetErrorString", error_string);
   require(library, "ncclGetLastError", last_error);
   require(library, "ncclGetUniqueId", get_unique_id);

@@ -90,6 +90,11 @@ std::size_t Call::bytes() const {
 Communicator::Communicator(const std::string& id, int size, int rank, int device)
     : endpoint_(id, size, rank, locate(device)), device_(device) {}
 
+bool Communicator::is_ready() const {
+  static const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");  // read once
+  return !blocking || std::string_view(blocking) != "0";
+}
+
 bool Communicator::meet() {
   if (!endpoint_.wait_for(1, "the initialisation")) return false;
   endpoint_.close_door();

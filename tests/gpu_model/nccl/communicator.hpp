@@ -65,6 +65,8 @@ class Communicator {
   void wait_for_host(std::string_view what) { endpoint_.wait_for_host(what); }
   void abort() { endpoint_.abort(); }
   bool aborted() const { return endpoint_.aborted(); }
+  /// Not with NCCL_COMM_BLOCKING=0: a call returns before it has ended, and nothing here ends it.
+  bool is_ready() const;
 
   /// Does this rank's part, on its stream's thread. `start_ns` is model time; it becomes the start of the last rank.
   /// False after abort(). Ranks that disagree about the call wait for abort(): on GPUs they may hang.

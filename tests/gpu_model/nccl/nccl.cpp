@@ -141,7 +141,7 @@ ncclResult_t add_to_group(ncclComm_t comm, cudaStream_t stream, Call call) {
 
 ncclResult_t enqueue(Action action, const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                      ncclComm_t comm, cudaStream_t stream) {
-  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  if (!is_live(comm) || !comm->rank->is_ready()) return refuse(ncclInvalidArgument, "no communicator that is ready");
   const Communicator& rank = *comm->rank;
   if (nccl::width(type) == 0) return refuse(ncclInvalidArgument, "an unknown type");
   if (op < ncclSum || op > ncclAvg) return refuse(ncclInvalidArgument, "an unknown reduction");
@@ -170,7 +170,7 @@ ncclResult_t enqueue(Action action, const void* in, void* out, std::size_t count
 
 ncclResult_t enqueue_message(bool is_send, void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                              cudaStream_t stream) {
-  if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
+  if (!is_live(comm) || !comm->rank->is_ready()) return refuse(ncclInvalidArgument, "no communicator that is ready");
   const Communicator& rank = *comm->rank;
   if (nccl::width(type) == 0) return refuse(ncclInvalidArgument, "an unknown type");
   if (peer < 0 || peer >= rank.size()) return refuse(ncclInvalidArgument, "an invalid peer");
