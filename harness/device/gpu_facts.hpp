@@ -13,7 +13,7 @@ namespace roofmark {
 
 /// Of NVML's recovery actions. Recovery of the IMEX domain concerns the hosts of an NVLink domain and no GPU: schedulers go on
 /// using it (kubernetes-sigs/dra-driver-nvidia-gpu, pull request 1441).
-inline constexpr int kRecoverImexDomain = 5, kKnownRecoveryActions = 8;
+inline constexpr int kRecoverImexDomain = 5, kResetBus = 6, kKnownRecoveryActions = 8;
 constexpr bool is_fault_of_gpu(int recovery_action) {
   return recovery_action > 0 && recovery_action != kRecoverImexDomain && recovery_action < kKnownRecoveryActions;
 }

@@ -57,7 +57,7 @@ struct CounterType {
   }
 };
 
-/// nvmlDeviceGpuRecoveryAction_t; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
+/// nvmlDeviceGpuRecoveryAction_t of drivers from 610 on; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
 inline constexpr std::string_view kRecoveryActions[] = {"none",      "GPU reset",       "node reboot",
                                                         "drain P2P", "drain and reset", "recover the IMEX domain",
                                                         "bus reset", "system reboot"};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
@@ -42,6 +43,15 @@ Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) {
 std::string Nvml::error_text(int status) const {
   const auto text = reinterpret_cast<const char* (*)(int)>(resolve_("nvmlErrorString"));
   return text ? text(status) : fmt::format("status {}", status);
+}
+
+DriverVersion Nvml::driver_version() const {
+  DriverVersion version(0, 0);
+  std::array<char, kTextLength> text{};
+  if (call("nvmlSystemGetDriverVersion", text.data(), kTextLength)) {
+    std::sscanf(text.data(), "%d.%d", &version.first, &version.second);
+  }
+  return version;
 }
 
 const Nvml& Nvml::driver() {
@@ -98,7 +108,11 @@ std::optional<int> NvmlDevice::recovery_action() const {
   FieldValue action;
   action.field = field::kRecoveryAction;
   read_fields({&action, 1});
-  return action.status == 0 ? std::optional(static_cast<int>(action.value.uint32)) : std::nullopt;
+  if (action.status != 0) return std::nullopt;
+  // nvidia-ml-py 13.580 calls 5 a reset of the bus; in nvml.h it is the IMEX domain's since 610, and in 590 and 595 nothing.
+  constexpr DriverVersion kRenumbered{610, 0};
+  const auto number = static_cast<int>(action.value.uint32);
+  return number == kRecoverImexDomain && nvml_->driver_version() < kRenumbered ? kResetBus : number;
 }
 
 std::optional<bool> NvmlDevice::inforom_is_corrupted() const {
@@ -208,8 +222,9 @@ std::optional<std::vector<ForeignProcess>> NvmlDevice::other_processes() const {
     }
     return true;
   };
-  if (!list("nvmlDeviceGetComputeRunningProcesses_v3") && !list("nvmlDeviceGetComputeRunningProcesses_v2")) return std::nullopt;
-  if (!list("nvmlDeviceGetMPSComputeRunningProcesses_v3")) list("nvmlDeviceGetMPSComputeRunningProcesses_v2");
+  // Drivers 535.43 to 535.86 write entries of 32 bytes in their _v3 (nvml.h of each), later ones and every _v2 those of 24.
+  if (!list("nvmlDeviceGetComputeRunningProcesses_v2") && !list("nvmlDeviceGetComputeRunningProcesses_v3")) return std::nullopt;
+  if (!list("nvmlDeviceGetMPSComputeRunningProcesses_v2")) list("nvmlDeviceGetMPSComputeRunningProcesses_v3");
   return found;
 }
 

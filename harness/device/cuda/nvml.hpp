@@ -36,6 +36,8 @@ class Nvml {
 
   /// Why it tells nothing of any GPU; empty where it does.
   const std::string& why_not() const { return why_not_; }
+  /// Zeros if it is not known.
+  DriverVersion driver_version() const;
   /// A call did not return in time: no more is asked.
   bool is_hung() const { return hung_; }
   void give_up() const { hung_ = true; }

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -49,13 +47,6 @@ std::optional<double> scaled(const std::optional<double>& value, double unit) {
   return value ? std::optional(*value * unit) : std::nullopt;
 }
 
-/// The driver's branch: 580 for "580.95.05". 0 if it is not known.
-int driver_version(const Nvml& nvml) {
-  std::array<char, 128> text{};
-  if (!nvml.call("nvmlSystemGetDriverVersion", text.data(), static_cast<unsigned>(text.size()))) return 0;
-  return std::atoi(text.data());
-}
-
 }  // namespace
 
 std::vector<std::optional<double>> NvmlTelemetry::fields(const std::vector<unsigned>& ids, unsigned scope) const {
@@ -96,7 +87,7 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
     std::vector<unsigned> fields;  ///< the first that answers is taken
     std::optional<int> policy;
   };
-  const unsigned first = field::first_slowdown_time(driver_version(device_.nvml()));
+  const unsigned first = field::first_slowdown_time(device_.nvml().driver_version());
   const auto slowdown = [&](unsigned offset) { return first ? std::vector{first + offset} : std::vector<unsigned>(); };
   std::vector<unsigned> thermal = slowdown(0);
   thermal.push_back(field::kThermalTime);

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 // What is used of nvml.h: its numbers and layouts are a stable interface, its fields from 250 on are not. Read in the copies of
-// nvml.h that github.com/NVIDIA/go-nvml keeps, of CUDA 11.3 to 13.3.
+// nvml.h of CUDA 11.3 to 13.3 (github.com/NVIDIA/go-nvml) and of the drivers 535.43 to 610.43
+// (github.com/NVIDIA/nvidia-settings).
 namespace roofmark::cuda {
+
+/// Branch and release: {580, 95} for "580.95.05".
+using DriverVersion = std::pair<int, int>;
 
 // nvmlReturn_t
 inline constexpr int kSuccess = 0;
@@ -56,10 +61,11 @@ inline constexpr unsigned kNvlinkRecoveries = 215;
 inline constexpr unsigned kNvlinkEffectiveErrors = 219;
 inline constexpr unsigned kNvlinkSymbolErrors = 221;
 inline constexpr unsigned kRecoveryAction = 230;  ///< nvmlDeviceGpuRecoveryAction_t
-/// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them.
-constexpr unsigned first_slowdown_time(int driver_version) {
-  constexpr int kFirst = 575, kRenumbered = 590;  // the drivers of CUDA 12.9 and 13.1
-  return driver_version < kFirst ? 0 : driver_version < kRenumbered ? 251 : 269;
+/// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them. Release
+/// 580.82 gave their numbers back to power smoothing, which answers by them on Blackwell.
+constexpr unsigned first_slowdown_time(const DriverVersion& driver) {
+  constexpr DriverVersion kFirst{575, 0}, kRenumbered{580, 82};
+  return driver < kFirst ? 0 : driver < kRenumbered ? 251 : 269;
 }
 inline constexpr unsigned kAllLinks = 0xFFFFFFFF;  ///< a scope
 }  // namespace field
@@ -105,7 +111,7 @@ struct EventData {
   unsigned gpu_instance = 0, compute_instance = 0;
 };
 
-/// nvmlProcessInfo_t of the functions with suffix _v2 and _v3.
+/// nvmlProcessInfo_v2_t
 struct ProcessInfo {
   unsigned pid;
   unsigned long long memory_bytes;

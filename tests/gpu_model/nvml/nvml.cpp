@@ -346,7 +346,7 @@ int nvmlDeviceGetGpuFabricInfoV(void* handle, FabricInfo* to) {
   return success;
 }
 
-/// NVML_FI_DEV_* as driver 580 numbers them.
+/// NVML_FI_DEV_* as driver 580.95 numbers them.
 int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
   if (const Result result = check(handle, values)) return result;
   const GpuModelState now = read(handle);
@@ -356,12 +356,12 @@ int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
     switch (value->field) {
       case 74:   // PERF_POLICY_POWER
       case 76:   // PERF_POLICY_SYNC_BOOST
-      case 252:  // CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN
-      case 253:  // CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN
+      case 270:  // CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN
+      case 271:  // CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN
         value->value = 0;
         break;
       case 75:   // PERF_POLICY_THERMAL
-      case 251:  // CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
+      case 269:  // CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
         value->value = static_cast<unsigned long long>(now.throttled_seconds * 1e9);
         break;
       case 82:  // MEMORY_TEMP

@@ -219,12 +219,12 @@ TEST_F(Nvml, AThrottledDeviceSaysWhy) {
     EXPECT_EQ(call("nvmlDeviceGetClockInfo", device, 1, &megahertz), success);
     EXPECT_EQ(megahertz, 900u);
     EXPECT_EQ(value_of<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons", device), 0x20u) << "thermal";
-    const auto first = field(device, 251);
+    const auto first = field(device, 269);
     usleep(2000);
-    EXPECT_GT(field(device, 251), first) << "nanoseconds";
+    EXPECT_GT(field(device, 269), first) << "nanoseconds";
     EXPECT_EQ(field(device, 74), 0u) << "no power cap";
   });
-  EXPECT_EQ(field(device_on_bus(0), 251), 0u);
+  EXPECT_EQ(field(device_on_bus(0), 269), 0u);
 }
 
 TEST_F(Nvml, TheEnergyCounterIsThePowerOverTimeInSteps) {

@@ -22,7 +22,7 @@ inline constexpr int kNotSupported = 3;
 /// A driver that is not there, and its one GPU.
 struct Driver {
   std::string version = "580.95.05";
-  std::map<unsigned, double> fields = {{82, 80}, {186, 650'500}, {74, 0}, {75, 0}, {76, 0}, {251, 0}, {252, 0}, {253, 0}};
+  std::map<unsigned, double> fields = {{82, 80}, {186, 650'500}, {74, 0}, {75, 0}, {76, 0}, {269, 0}, {270, 0}, {271, 0}};
   std::map<std::pair<unsigned, unsigned>, double> more_of_links;  ///< than `fields` has, by field and link
   std::map<unsigned, int> types;                                  ///< kUnsignedLong
   std::set<std::string> missing, refused;
@@ -277,8 +277,8 @@ inline const Nvml& library() {
       {"nvmlDeviceGetTopologyCommonAncestor", address(ancestor)},
       {"nvmlDeviceGetNvLinkRemotePciInfo_v2", address(remote)},
       {"nvmlDeviceGetNvLinkRemoteDeviceType", address(remote_type)},
-      {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
-      {"nvmlDeviceGetMPSComputeRunningProcesses_v3", address(mps_processes)},
+      {"nvmlDeviceGetComputeRunningProcesses_v2", address(processes)},
+      {"nvmlDeviceGetMPSComputeRunningProcesses_v2", address(mps_processes)},
       {"nvmlSystemGetProcessName", address(process_name)},
       {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", address(gpu_of)},
       {"nvmlDeviceGetEnforcedPowerLimit", address(enforced_limit)},

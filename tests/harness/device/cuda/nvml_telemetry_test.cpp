@@ -142,7 +142,7 @@ TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
         "nvmlDeviceGetMarginTemperature",  "nvmlDeviceGetUtilizationRates",  "nvmlDeviceGetCurrentClocksEventReasons",
         "nvmlDeviceGetViolationStatus",    "nvmlDeviceGetTotalEccErrors",    "nvmlDeviceGetRemappedRows",
         "nvmlDeviceGetPcieReplayCounter",  "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetNvLinkState",
-        "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v2",
         "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion",     "nvmlDeviceGetEnforcedPowerLimit",
         "nvmlDeviceValidateInforom"}) {
     driver.refused.insert(symbol);
@@ -215,7 +215,7 @@ std::map<std::string, double> throttled_after(NvmlTelemetry& source, const std::
 }
 
 TEST_F(NvmlTelemetryTest, ThrottledTimesHaveTheNamesOfTheReasons) {
-  EXPECT_THAT(throttled_after(*open(), {{74, 1e9}, {75, 99e9}, {76, 2e9}, {251, 3e9}, {252, 4e9}, {253, 5e9}}),
+  EXPECT_THAT(throttled_after(*open(), {{74, 1e9}, {75, 99e9}, {76, 2e9}, {269, 3e9}, {270, 4e9}, {271, 5e9}}),
               UnorderedElementsAre(Pair("power cap", 1), Pair("sync boost", 2), Pair("thermal", 3), Pair("hardware thermal", 4),
                                    Pair("power brake", 5)));
   std::set<std::string> names;
@@ -223,19 +223,23 @@ TEST_F(NvmlTelemetryTest, ThrottledTimesHaveTheNamesOfTheReasons) {
   for (const auto& [name, seconds] : open()->read().throttled_seconds) EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// CUDA 13.1 gave these three fields other numbers, and theirs to power smoothing, which an older driver answers by the new
-// ones.
+// Release 580.82 gave these three fields other numbers, and theirs to power smoothing, which an older driver answers by the
+// new ones.
 TEST_F(NvmlTelemetryTest, TheNumbersOfTheSlowdownFieldsAreTheDrivers) {
   const std::map<unsigned, double> all = {{75, 1e9}, {251, 2e9}, {252, 3e9}, {269, 4e9}, {270, 5e9}, {271, 6e9}};
-  driver.version = "590.44.01";
-  auto seconds = throttled_after(*open(), all);
-  EXPECT_EQ(seconds.at("thermal"), 4);
-  EXPECT_EQ(seconds.at("hardware thermal"), 5);
-  EXPECT_EQ(seconds.at("power brake"), 6);
-  driver.version = "575.51.03";
-  EXPECT_EQ(throttled_after(*open(), all).at("thermal"), 2);
+  for (const char* version : {"580.82.07", "580.159.04", "590.44.01"}) {
+    driver.version = version;
+    const auto seconds = throttled_after(*open(), all);
+    EXPECT_EQ(seconds.at("thermal"), 4) << version;
+    EXPECT_EQ(seconds.at("hardware thermal"), 5) << version;
+    EXPECT_EQ(seconds.at("power brake"), 6) << version;
+  }
+  for (const char* version : {"575.51.03", "580.76.05"}) {
+    driver.version = version;
+    EXPECT_EQ(throttled_after(*open(), all).at("thermal"), 2) << version;
+  }
   driver.version = "570.86.10";
-  seconds = throttled_after(*open(), all);
+  const auto seconds = throttled_after(*open(), all);
   EXPECT_EQ(seconds.at("thermal"), 1);
   EXPECT_FALSE(seconds.contains("hardware thermal") || seconds.contains("power brake"));
 }
@@ -273,11 +277,11 @@ TEST_F(NvmlTelemetryTest, ThrottlingByTheCountersIsAFinding) {
   EXPECT_THAT(kinds(power_cap), ElementsAre(FindingKind::throttle));
   EXPECT_EQ(power_cap[0].text,
             "the clock was lowered, by how much is unknown; throttle reason: power cap (during 25.0 % of the blocks' time)");
-  const auto brake = findings_of_run([](int i) { driver.fields[253] += i == 5 ? 30e6 : 0; });
+  const auto brake = findings_of_run([](int i) { driver.fields[271] += i == 5 ? 30e6 : 0; });
   EXPECT_THAT(kinds(brake), ElementsAre(FindingKind::slowdown));
   EXPECT_EQ(brake[0].text,
             "the clock was lowered, by how much is unknown; throttle reason: power brake (during 1.5 % of the blocks' time)");
-  EXPECT_THAT(findings_of_run([](int i) { driver.fields[253] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
+  EXPECT_THAT(findings_of_run([](int i) { driver.fields[271] += i == 5 ? 15e6 : 0; }), IsEmpty()) << "it did not last";
 }
 
 TEST_F(NvmlTelemetryTest, ThrottlingWithoutACounterIsAFindingToo) {
@@ -682,11 +686,18 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
 }
 
 TEST_F(NvmlTelemetryTest, AnActionThatIsNoneOfTheGpuIsNoCounter) {
+  driver.version = "610.43.02";
   for (const auto& [action, counts] :
        {std::pair{0, true}, {1, true}, {3, true}, {4, true}, {5, false}, {7, true}, {8, false}}) {
     driver.fields[230] = static_cast<unsigned long long>(action);
     EXPECT_EQ(sums(open()->counters()).contains("recovery_action"), counts) << action;
   }
+}
+
+TEST_F(NvmlTelemetryTest, AResetOfTheBusThatAnOlderDriverAsksForIsAFault) {
+  driver.fields[230] = kRecoverImexDomain;
+  driver.version = "580.126.09";
+  EXPECT_EQ(sums(open()->counters()).at("recovery_action"), kResetBus);
 }
 
 TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {

@@ -134,7 +134,7 @@ std::map<std::string, void*> driver_functions() {
           {"nvmlDeviceGetSerial", address(serial)},
           {"nvmlDeviceGetVbiosVersion", address(refuse)},
           {"nvmlDeviceGetMigMode", address(mig)},
-          {"nvmlDeviceGetComputeRunningProcesses_v3", address(processes)},
+          {"nvmlDeviceGetComputeRunningProcesses_v2", address(processes)},
           {"nvmlSystemGetProcessName", address(process_name)}};
 }
 
@@ -326,13 +326,34 @@ TEST(NvmlDevice, ListsForeignProcesses) {
   EXPECT_EQ(device.foreign_processes(root.root)->size(), 99u);
 }
 
+struct LongProcess {
+  Process process;
+  unsigned long long protected_memory;
+};
+int long_processes(void*, unsigned* count, LongProcess* found) {
+  *count = 3;
+  for (unsigned i = 0; i < *count; ++i) found[i] = {{200'000'000 + i, 1000, 0, 0}, 0};
+  return 0;
+}
+
+TEST(NvmlDevice, ListsForeignProcessesOfADriverWhoseNewestFunctionHasLongerEntries) {
+  auto functions = driver_functions();
+  functions["nvmlDeviceGetComputeRunningProcesses_v3"] = address(long_processes);
+  processes_running = 3;
+  const FakeRoot root;
+  const std::vector<ForeignProcess> found = *NvmlDevice(with(functions), "GPU-1", "").foreign_processes(root.root);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].pid, 100000001);
+  EXPECT_EQ(found[1].pid, 100000002);
+}
+
 TEST(NvmlDevice, ThatListsOnlyClientsOfMpsDoesNotKnowOtherProcesses) {
   auto functions = driver_functions();
-  functions["nvmlDeviceGetMPSComputeRunningProcesses_v3"] = functions["nvmlDeviceGetComputeRunningProcesses_v3"];
+  functions["nvmlDeviceGetMPSComputeRunningProcesses_v2"] = functions["nvmlDeviceGetComputeRunningProcesses_v2"];
   processes_running = 1;  // itself
   const FakeRoot root;
   EXPECT_TRUE(NvmlDevice(with(functions), "GPU-1", "").foreign_processes(root.root));
-  functions["nvmlDeviceGetComputeRunningProcesses_v3"] = address(refuse);
+  functions["nvmlDeviceGetComputeRunningProcesses_v2"] = address(refuse);
   EXPECT_FALSE(NvmlDevice(with(functions), "GPU-1", "").foreign_processes(root.root));
 }
 
