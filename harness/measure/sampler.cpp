@@ -28,13 +28,13 @@ double thread_cpu_seconds() {
 struct Sampler::State {
   std::shared_ptr<TelemetrySource> source;
   std::function<double()> seconds;
-  std::chrono::duration<double> patience, first_patience;
+  std::chrono::duration<double> patience, long_patience;
 
   std::mutex mutex;
   std::condition_variable wake, answered;
   std::uint64_t asked = 0, served = 0;  ///< readings that somebody waits for
   bool quiet = false, reading = false;
-  bool asked_counters = false, counted = false, ready = false, ending = false, ended = false, gave_up = false;
+  bool asked_counters = false, ready = false, ending = false, ended = false, gave_up = false;
   CounterReadings counters;
   TelemetrySeries series;
   Telemetry latest;
@@ -42,9 +42,9 @@ struct Sampler::State {
   void run();
   /// Waits for `done`; gives the source up when it does not come.
   template <class Done>
-  bool wait(std::unique_lock<std::mutex>& lock, const Done& done, bool is_first = false) {
+  bool wait(std::unique_lock<std::mutex>& lock, const Done& done, bool is_long = false) {
     if (gave_up) return false;
-    gave_up = !answered.wait_for(lock, is_first ? first_patience : patience, done);
+    gave_up = !answered.wait_for(lock, is_long ? long_patience : patience, done);
     series.gave_up = series.gave_up || gave_up;
     return !gave_up;
   }
@@ -101,13 +101,13 @@ void Sampler::State::run() {
 }
 
 Sampler::Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds,
-                 double first_patience_seconds) {
+                 double long_patience_seconds) {
   if (!source) return;
   state_ = std::make_shared<State>();
   state_->source = std::move(source);
   state_->seconds = std::move(seconds);
   state_->patience = std::chrono::duration<double>(patience_seconds);
-  state_->first_patience = std::chrono::duration<double>(first_patience_seconds);
+  state_->long_patience = std::chrono::duration<double>(long_patience_seconds);
   // Signals are for the measuring thread.
   sigset_t all, before;
   sigfillset(&all);
@@ -168,9 +168,8 @@ CounterReadings Sampler::counters() {
   state_->ready = false;
   state_->asked_counters = true;
   state_->wake.notify_all();
-  const bool is_first = !std::exchange(state_->counted, true);
   if (!state_->wait(
-          lock, [this] { return state_->ready; }, is_first)) {
+          lock, [this] { return state_->ready; }, true)) {
     return {};
   }
   return state_->counters;

@@ -17,16 +17,16 @@
 namespace roofmark {
 
 /// Reads a device's telemetry in a separate thread: at the source's period, and on request. A source that does not answer
-/// within two seconds, or ten seconds for its first answers, is abandoned: there is no telemetry from then on, and nothing
-/// waits for it.
+/// within two seconds, or ten seconds for its first answer and for counters, is abandoned: there is no telemetry from then on,
+/// and nothing waits for it.
 class Sampler {
  public:
   static constexpr double kPatienceSeconds = roofmark::kPatienceSeconds;
 
   /// `seconds`: the clock of the readings; called from the sampler's thread. Without a source every answer is empty.
-  /// `first_patience_seconds`: for the first question and the first counters.
+  /// `long_patience_seconds`: for the first question and for counters.
   Sampler(std::shared_ptr<TelemetrySource> source, std::function<double()> seconds, double patience_seconds = kPatienceSeconds,
-          double first_patience_seconds = kFirstPatienceSeconds);
+          double long_patience_seconds = kLongPatienceSeconds);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;

@@ -38,7 +38,7 @@ NvmlDevice find_in_nvml(int ordinal) {
   const Nvml& nvml = Nvml::driver();
   const auto found = ask_patiently<NvmlDevice>(
       nvml, [&nvml, uuid = uuid_text(properties.uuid), bus_id = pci_bus_id(ordinal)] { return NvmlDevice(nvml, uuid, bus_id); },
-      kFirstPatienceSeconds);
+      kLongPatienceSeconds);
   return found.value_or(NvmlDevice(nvml));
 }
 
@@ -266,9 +266,10 @@ DeviceInfo describe_cuda_device(int ordinal) { return cuda::read_device_info(ord
 
 PeerPath cuda_peer_path(int one, int other) {
   const cuda::NvmlDevice first = cuda::find_in_nvml(one), second = cuda::find_in_nvml(other);
-  const auto found = cuda::ask_patiently<std::pair<PeerPath, bool>>(first.nvml(), [first, second] {
-    return std::pair(first.path_to(second), first.fabric_is_ready() && second.fabric_is_ready());
-  });
+  const auto found = cuda::ask_patiently<std::pair<PeerPath, bool>>(
+      first.nvml(),
+      [first, second] { return std::pair(first.path_to(second), first.fabric_is_ready() && second.fabric_is_ready()); },
+      kLongPatienceSeconds);
   auto [path, is_ready] = found.value_or(std::pair(PeerPath(), true));
   int there = 0, back = 0;
   check(cudaDeviceCanAccessPeer(&there, one, other));

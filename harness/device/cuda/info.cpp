@@ -204,7 +204,7 @@ DeviceInfo read_device_info(int ordinal, const NvmlDevice& nvml) {
         facts.foreign_processes = nvml.foreign_processes();
         return facts;
       },
-      kFirstPatienceSeconds);
+      kLongPatienceSeconds);
   info.gpu = told.value_or(GpuFacts());
   info.gpu.nvml_hung = !told;
   if (!told) info.gpu.no_nvml = "it did not answer in time";

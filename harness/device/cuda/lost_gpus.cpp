@@ -59,7 +59,7 @@ std::map<std::string, bool> ask_until_sure(const std::function<std::map<std::str
 
 std::map<std::string, bool> lost_gpus() {
   // Not ask_patiently(): a driver that hangs at a lost GPU may still answer for the others, and is asked on about them.
-  static double patience_seconds = kFirstPatienceSeconds;
+  static double patience_seconds = kLongPatienceSeconds;
   static std::set<std::string> sure;
   static std::mutex one_at_a_time;
   const std::lock_guard turn(one_at_a_time);

@@ -34,7 +34,7 @@ Nvml::Nvml(Resolve resolve) : resolve_(std::move(resolve)) {
     why_not_ = "libnvidia-ml.so.1 cannot be loaded";
     return;
   }
-  const auto init = within_patience<int>(function, kFirstPatienceSeconds);
+  const auto init = within_patience<int>(function, kLongPatienceSeconds);
   usable_ = init == kSuccess;
   hung_ = !init;
   if (!usable_) why_not_ = init ? "it does not start: " + error_text(*init) : "it did not answer in time";
@@ -149,10 +149,10 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   // An idle link falls to a lower generation by itself and rises under load; lanes that are missing stay so.
   facts.pcie = pcie_rate(facts.pcie_generation_max, facts.pcie_width);
   describe_c2c(facts);
-  if (const auto links = nvlinks_up()) {
-    facts.nvlink_links = static_cast<int>(*links);
+  if (const auto links = nvlinks(); !links.empty()) {
+    facts.nvlink_links = static_cast<int>(count_up(links));
     facts.nvlink = nvlink_rate(*facts.nvlink_links);
-    facts.nvlink_peers = nvlink_peers();
+    facts.nvlink_peers = nvlink_peers(links);
   }
   facts.nvlink_domain = nvlink_domain();
   if (const auto info = fabric(); info && info->state != kFabricUnknown) facts.fabric = fabric_health(*info);

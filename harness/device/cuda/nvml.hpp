@@ -77,6 +77,8 @@ std::optional<Answer> ask_patiently(const Nvml& nvml, std::function<Answer()> as
 
 /// The health that the driver states for the NVLink fabric of a GPU, where that has one.
 FabricHealth fabric_health(const FabricInfo& info);
+/// Of NVLinks, those that are up.
+unsigned count_up(const std::map<unsigned, bool>& links);
 /// What NVML says of two GPUs, and whether they have access to each other's memory: if CUDA offers it both ways and the NVLink
 /// fabric of both is ready, since copies over one that is not may never end.
 PeerPath with_access(PeerPath by_nvml, bool fabric_is_ready, bool cuda_offers_it);
@@ -121,8 +123,6 @@ class NvmlDevice {
   std::optional<bool> inforom_is_corrupted() const;
   /// Of each NVLink that answers, whether it is up.
   std::map<unsigned, bool> nvlinks() const;
-  /// Absent where no link answers.
-  std::optional<unsigned> nvlinks_up() const;
   /// False while the fabric of its NVLinks is being set up, or where that failed.
   bool fabric_is_ready() const;
   /// The connection to another GPU; `refusal` from nvmlDeviceGetP2PStatus.
@@ -138,9 +138,9 @@ class NvmlDevice {
   /// All compute processes but this one, the clients of MPS included.
   std::optional<std::vector<ForeignProcess>> other_processes() const;
   std::optional<int> p2p_status(const NvmlDevice& peer, int capability) const;
-  /// As GpuFacts has them.
-  std::vector<std::string> nvlink_peers() const;
-  unsigned direct_nvlinks_to(const NvmlDevice& peer) const;
+  /// As GpuFacts has them; `links`: nvlinks().
+  std::vector<std::string> nvlink_peers(const std::map<unsigned, bool>& links) const;
+  unsigned direct_nvlinks_to(const NvmlDevice& peer, const std::map<unsigned, bool>& links) const;
   std::optional<double> pcie_bytes_per_second(const char* generation, const char* width) const;
   std::optional<int> whole(const char* symbol) const;
   void describe_c2c(GpuFacts& facts) const;

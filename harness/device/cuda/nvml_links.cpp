@@ -41,6 +41,10 @@ void NvmlDevice::describe_c2c(GpuFacts& facts) const {
   facts.c2c = {sum, fmt::format("NVLink-C2C: {} links up, {:g} GB/s together in one direction (NVML)", up, sum / 1e9)};
 }
 
+unsigned count_up(const std::map<unsigned, bool>& links) {
+  return static_cast<unsigned>(std::count_if(links.begin(), links.end(), [](const auto& link) { return link.second; }));
+}
+
 std::map<unsigned, bool> NvmlDevice::nvlinks() const {
   std::map<unsigned, bool> links;
   for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
@@ -48,12 +52,6 @@ std::map<unsigned, bool> NvmlDevice::nvlinks() const {
     if (call("nvmlDeviceGetNvLinkState", link, &enabled)) links[link] = enabled == 1;
   }
   return links;
-}
-
-std::optional<unsigned> NvmlDevice::nvlinks_up() const {
-  std::optional<unsigned> up;
-  for (const auto& [link, is_up] : nvlinks()) up = up.value_or(0) + is_up;
-  return up;
 }
 
 LinkRate NvmlDevice::nvlink_rate(int links) const {
@@ -147,12 +145,12 @@ bool NvmlDevice::fabric_is_ready() const {
   return !info || info->state == kFabricUnknown || (info->state == kFabricCompleted && info->status == 0);
 }
 
-std::vector<std::string> NvmlDevice::nvlink_peers() const {
+std::vector<std::string> NvmlDevice::nvlink_peers(const std::map<unsigned, bool>& links) const {
   std::set<std::string> peers;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0, type = -1;
+  for (const auto& [link, is_up] : links) {
+    int type = -1;
     PciInfo remote;
-    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
+    if (!is_up) continue;
     if (!call("nvmlDeviceGetNvLinkRemoteDeviceType", link, &type) || type != kNvlinkToGpu) return {};
     if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) return {};
     peers.insert(fmt::format("{:04X}:{:02X}:{:02X}.0", remote.domain, remote.bus, remote.device));  // as CUDA writes it
@@ -160,17 +158,15 @@ std::vector<std::string> NvmlDevice::nvlink_peers() const {
   return {peers.begin(), peers.end()};
 }
 
-unsigned NvmlDevice::direct_nvlinks_to(const NvmlDevice& peer) const {
-  unsigned domain = 0, bus = 0, device = 0, links = 0;
+unsigned NvmlDevice::direct_nvlinks_to(const NvmlDevice& peer, const std::map<unsigned, bool>& links) const {
+  unsigned domain = 0, bus = 0, device = 0, direct = 0;
   if (std::sscanf(peer.pci_bus_id_.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) return 0;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
-    int enabled = 0;
+  for (const auto& [link, is_up] : links) {
     PciInfo remote;
-    if (!call("nvmlDeviceGetNvLinkState", link, &enabled) || enabled != 1) continue;
-    if (!call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) continue;
-    links += remote.domain == domain && remote.bus == bus && remote.device == device;
+    if (!is_up || !call("nvmlDeviceGetNvLinkRemotePciInfo_v2", link, &remote)) continue;
+    direct += remote.domain == domain && remote.bus == bus && remote.device == device;
   }
-  return links;
+  return direct;
 }
 
 PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
@@ -191,6 +187,7 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
                                    {"not supported", true},
                                    {"the driver gives no reason", false}};
   PeerPath path;
+  const std::map<unsigned, bool> links = nvlinks();
   int level = -1;
   if (peer.gpu_ && call("nvmlDeviceGetTopologyCommonAncestor", peer.gpu_, &level)) {
     for (const auto& [number, kind] : kLevels) {
@@ -199,16 +196,15 @@ PeerPath NvmlDevice::path_to(const NvmlDevice& peer) const {
   }
   if (p2p_status(peer, kP2pNvlink) == 0) {
     path.kind = PathKind::nvlink;
-    const unsigned direct = direct_nvlinks_to(peer);
+    const unsigned direct = direct_nvlinks_to(peer, links);
     // Through switches each link of either GPU leads to the other.
-    const unsigned switched = std::min(nvlinks_up().value_or(0), peer.nvlinks_up().value_or(0));
-    path.nvlinks = static_cast<int>(direct > 0 ? direct : switched);
+    path.nvlinks = static_cast<int>(direct > 0 ? direct : std::min(count_up(links), count_up(peer.nvlinks())));
   }
   const int status = p2p_status(peer, kP2pRead).value_or(0);
   const Refusal& refusal = kRefusals[std::clamp(status, 0, static_cast<int>(std::size(kRefusals)) - 1)];
   path.refusal = refusal.text;
   // GPUs whose NVLinks are up are made to reach one another.
-  path.by_design = refusal.by_design && nvlinks_up().value_or(0) == 0;
+  path.by_design = refusal.by_design && count_up(links) == 0;
   return path;
 }
 

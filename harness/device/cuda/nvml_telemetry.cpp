@@ -257,7 +257,7 @@ void NvmlTelemetry::count_pcie_errors(std::map<std::string, double>& whole, Coun
 
 void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) {
   const auto of_link = [&readings](unsigned link) -> auto& { return readings[fmt::format("link {}", link)]; };
-  // Whether fields of links that the GPU lacks have a status is not documented.
+  // Whether questions for links that the GPU lacks fail is not documented.
   const std::vector<unsigned>& links = sources().nvlinks;
   const std::map<unsigned, bool> answering = device_.nvlinks();
   for (const unsigned link : links) {
@@ -270,7 +270,7 @@ void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) {
                                      "nvlink_crc_errors"};
   constexpr int kRecoveries = 1;
   std::vector<unsigned> without_recoveries;
-  for (unsigned link = 0; link < kNvlinkMaxLinks; ++link) {
+  for (const unsigned link : links) {
     for (int type = 0; type < static_cast<int>(std::size(kErrors)); ++type) {
       unsigned long long errors = 0;
       if (device_.call("nvmlDeviceGetNvLinkErrorCounter", link, type, &errors)) {

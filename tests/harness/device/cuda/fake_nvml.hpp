@@ -52,7 +52,7 @@ struct Driver {
   std::vector<unsigned long long> xids;             ///< to be delivered
   int inforom = 0;                                  ///< what its validation gives
   int sets = 0;                                     ///< of events, that are not freed
-  int field_calls = 0;
+  int field_calls = 0, link_states_asked = 0;
   Latch* hangs_at_energy = nullptr;
 };
 inline Driver driver;
@@ -173,6 +173,7 @@ inline int lanes(void*, unsigned* count) {
   return 0;
 }
 inline int link_state(void*, unsigned link, int* up) {
+  ++driver.link_states_asked;
   *up = link < driver.links_up;
   return link < driver.links && link != driver.silent_link ? 0 : 2;
 }

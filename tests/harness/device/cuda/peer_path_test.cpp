@@ -35,6 +35,12 @@ TEST_F(PeerPathOf, DirectLinksAreCounted) {
   EXPECT_EQ(path().nvlinks, 4);
 }
 
+// Some drivers take 20 ms for each.
+TEST_F(PeerPathOf, EachLinkIsAskedOnceOfEachGpu) {
+  path();
+  EXPECT_EQ(fake_nvml::driver.link_states_asked, 2 * kNvlinkMaxLinks);
+}
+
 TEST_F(PeerPathOf, TheGpusThatBridgesLeadToAreKnown) {
   const auto peers = [] {
     GpuFacts facts;
