@@ -27,7 +27,8 @@ inline constexpr ThrottleReason kThrottleReasons[] = {
 /// A device's own state at one moment; what cannot be read is absent.
 struct Telemetry {
   std::optional<double> sm_clock_hz, memory_clock_hz, power_watts;
-  /// A counter that only grows, in steps of up to 0.1 s. It and throttled_seconds may be read less often than the rest.
+  /// A counter that only grows, in steps of up to 0.1 s. It, bytes over NVLink and throttled_seconds may be read less often
+  /// than the rest.
   std::optional<double> energy_joules;
   std::optional<double> temperature_celsius, memory_temperature_celsius;
   std::optional<double> slowdown_margin_celsius;  ///< margin to the temperature at which it slows down

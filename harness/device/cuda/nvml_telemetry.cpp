@@ -18,7 +18,8 @@ namespace {
 constexpr double kFastestPcie = 128e9;  // bytes per second in one direction: 16 lanes of PCIe 6
 
 /// An H100's driver (580.159) takes 3 ms and more of CPU time for the energy and up to 1 ms for the time under a reason, and
-/// advances these counters each 0.1 s or so. Less than two periods, so that every second reading has them.
+/// advances these counters each 0.1 s or so; those of 18 NVLinks may take longer. Less than two periods, so that every second
+/// reading has them.
 constexpr double kCounterPeriodSeconds = 0.09;
 
 std::optional<double> value_of(const FieldValue& field) {
@@ -80,6 +81,7 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   sources_ = Sources{};
   Sources& found = *sources_;
   found.instantaneous = fields({field::kPowerInstant})[0].has_value();
+  found.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most();
   for (const auto& [link, is_up] : device_.nvlinks()) found.nvlinks.push_back(link);
 
   struct Reason {
@@ -150,16 +152,17 @@ Telemetry NvmlTelemetry::read() {
   const auto values = fields(ids);
   now.memory_temperature_celsius = values[0];
   now.pcie_bytes_per_second = device_.pcie_bytes_per_second_now();
-  now.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most();
+  // Of a lost GPU nothing is told.
+  if (now.pcie_bytes_per_second) now.pcie_bytes_per_second_at_most = from.pcie_bytes_per_second_at_most;
   const double at_most = now.pcie_bytes_per_second_at_most.value_or(kFastestPcie);
   now.pcie_in_bytes = pcie_in_.value(values[1], seconds, at_most);
   now.pcie_out_bytes = pcie_out_.value(values[2], seconds, at_most);
   now.power_watts = from.instantaneous ? scaled(values[3], 1e-3) : scaled(device_.number("nvmlDeviceGetPowerUsage"), 1e-3);
-  const auto links = fields({field::kNvlinkIn, field::kNvlinkOut}, field::kAllLinks);
-  now.nvlink_in_bytes = scaled(links[0], 1024);
-  now.nvlink_out_bytes = scaled(links[1], 1024);
 
   if (with_counters) {
+    const auto links = fields({field::kNvlinkIn, field::kNvlinkOut}, field::kAllLinks);
+    now.nvlink_in_bytes = scaled(links[0], 1024);
+    now.nvlink_out_bytes = scaled(links[1], 1024);
     now.throttled_seconds = throttled_seconds({values.begin() + static_cast<std::ptrdiff_t>(own), values.end()});
     unsigned long long millijoules = 0;
     if (device_.call("nvmlDeviceGetTotalEnergyConsumption", &millijoules)) {

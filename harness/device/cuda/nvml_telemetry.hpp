@@ -32,12 +32,13 @@ class NvmlTelemetry final : public TelemetrySource {
   std::string power_kind() override;
 
  private:
-  /// What this driver has, which must not change between two readings of a counter.
+  /// What this driver has, which must not change between two readings of a counter, and what of the GPU does not change.
   struct Sources {
     bool instantaneous = false;                                          ///< power
     std::vector<std::pair<std::string_view, unsigned>> throttle_fields;  ///< by reason
     std::vector<std::pair<std::string_view, int>> throttle_policies;     ///< of the older function: nvmlPerfPolicyType_t
     std::optional<double> slowdown_celsius;                              ///< where NVML has no margin
+    std::optional<double> pcie_bytes_per_second_at_most;
     std::vector<unsigned> nvlinks;
     std::unique_ptr<XidReports> xid;
   };
@@ -58,7 +59,7 @@ class NvmlTelemetry final : public TelemetrySource {
   std::filesystem::path kernel_log_, root_;
   std::function<double()> seconds_;
   UnwrappedCounter pcie_in_, pcie_out_;
-  std::optional<double> counters_read_;  ///< when the energy and the times under each reason were read last
+  std::optional<double> counters_read_;  ///< when the energy, bytes over NVLink and times under each reason were read last
   std::optional<Sources> sources_;
 };
 

@@ -172,6 +172,14 @@ inline int lanes(void*, unsigned* count) {
   *count = driver.lanes;
   return 0;
 }
+inline int most_lanes(void*, unsigned* count) {
+  *count = 16;
+  return 0;
+}
+inline int generation(void*, unsigned* number) {
+  *number = 5;
+  return 0;
+}
 inline int link_state(void*, unsigned link, int* up) {
   ++driver.link_states_asked;
   *up = link < driver.links_up;
@@ -271,6 +279,9 @@ inline const Nvml& library() {
       {"nvmlDeviceGetRemappedRows", address(rows)},
       {"nvmlDeviceGetPcieReplayCounter", address(replays)},
       {"nvmlDeviceGetCurrPcieLinkWidth", address(lanes)},
+      {"nvmlDeviceGetMaxPcieLinkWidth", address(most_lanes)},
+      {"nvmlDeviceGetCurrPcieLinkGeneration", address(generation)},
+      {"nvmlDeviceGetMaxPcieLinkGeneration", address(generation)},
       {"nvmlDeviceGetNvLinkState", address(link_state)},
       {"nvmlDeviceGetNvLinkErrorCounter", address(link_error)},
       {"nvmlDeviceGetGpuFabricInfoV", address(fabric)},
