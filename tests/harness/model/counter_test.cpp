@@ -131,7 +131,7 @@ TEST(FindWorseCounters, AStateThatIsNotHealthyIsAFindingWithoutAChange) {
   EXPECT_THAT(found({"remap_failed", 0, 0, 0}), IsEmpty());
   for (const char* const id : {"remap_pending", "remap_failed"}) {
     const auto faulty = found({id, 0, 1, 1});
-    ASSERT_EQ(faulty.size(), 1u) << id << ": a row is faulty and in use, since whenever";
+    ASSERT_EQ(faulty.size(), 1u) << id << ": a row is faulty and not replaced, since whenever";
     EXPECT_EQ(faulty[0].kind, FindingKind::uncorrected_errors);
   }
   auto findings = found({"fabric_unhealthy", 0, 1, {}});
