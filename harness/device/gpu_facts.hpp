@@ -3,19 +3,25 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/machine/pci.hpp"
 
 namespace roofmark {
 
-/// Of NVML's recovery actions. Recovery of the IMEX domain concerns the hosts of an NVLink domain and no GPU: schedulers go on
-/// using it (kubernetes-sigs/dra-driver-nvidia-gpu, pull request 1441).
-inline constexpr int kRecoverImexDomain = 5, kResetBus = 6, kKnownRecoveryActions = 8;
+/// nvmlDeviceGpuRecoveryAction_t of drivers from 610 on; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
+inline constexpr std::string_view kRecoveryActions[] = {"none",      "GPU reset",       "node reboot",
+                                                        "drain P2P", "drain and reset", "recover the IMEX domain",
+                                                        "bus reset", "system reboot"};
+/// Recovery of the IMEX domain concerns the hosts of an NVLink domain and no GPU: schedulers go on using it
+/// (kubernetes-sigs/dra-driver-nvidia-gpu, pull request 1441).
+inline constexpr int kRecoverImexDomain = 5, kResetBus = 6;
 constexpr bool is_fault_of_gpu(int recovery_action) {
-  return recovery_action > 0 && recovery_action != kRecoverImexDomain && recovery_action < kKnownRecoveryActions;
+  return recovery_action > 0 && recovery_action != kRecoverImexDomain && recovery_action < std::ssize(kRecoveryActions);
 }
 
 /// What a link carries in one direction, and where the figure comes from.

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -79,7 +78,6 @@ class Examination {
                  "NVLink cables");
     }
     if (const auto action = facts.recovery_action) {
-      static_assert(std::size(kRecoveryActions) == kKnownRecoveryActions);
       add("recovery action", state_text(*find_counter("recovery_action"), *action),
           *action == 0                    ? ""
           : *action == kRecoverImexDomain ? "check nvidia-imex on the hosts of the NVLink domain"

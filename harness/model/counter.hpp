@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/gpu_facts.hpp"
 #include "harness/device/xid.hpp"
 #include "harness/model/finding.hpp"
 
@@ -56,11 +57,6 @@ struct CounterType {
     return healthy && (is_worse_lower() ? state < *healthy : state > *healthy);
   }
 };
-
-/// nvmlDeviceGpuRecoveryAction_t of drivers from 610 on; the last two by NVIDIA's CUDA Python, which is ahead of nvml.h.
-inline constexpr std::string_view kRecoveryActions[] = {"none",      "GPU reset",       "node reboot",
-                                                        "drain P2P", "drain and reset", "recover the IMEX domain",
-                                                        "bus reset", "system reboot"};
 
 inline constexpr std::string_view kInforomStates[] = {"valid", "corrupted"};
 

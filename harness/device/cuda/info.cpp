@@ -137,6 +137,10 @@ std::string why_unusable(cudaError_t status, const DeviceInfo& device) {
     default:
       break;
   }
+  if (const int action = gpu.recovery_action.value_or(0); is_fault_of_gpu(action)) {
+    remedy = fmt::format("the driver asks for an action after a fault of the GPU ({}): drain the node and do it",
+                         kRecoveryActions[action]);
+  }
   return fmt::format("cannot use {} ({}): {} ({}): {}", device.id, device.name, cudaGetErrorString(status),
                      cudaGetErrorName(status), remedy);
 }

@@ -68,6 +68,11 @@ TEST(Unusable, WhatHasTheGpuIsNamedWithTheWayOut) {
   EXPECT_THAT(why_unusable(cudaErrorMpsServerNotReady, device), HasSubstr("log of nvidia-cuda-mps-control"));
   EXPECT_THAT(why_unusable(cudaErrorECCUncorrectable, device),
               AllOf(HasSubstr("cudaErrorECCUncorrectable"), HasSubstr("dmesg")));
+  // CUDA says of a GPU that has to be reset that it is busy.
+  device.gpu.recovery_action = 1;
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device), HasSubstr("after a fault of the GPU (GPU reset): drain"));
+  device.gpu.recovery_action = kRecoverImexDomain;
+  EXPECT_THAT(why_unusable(cudaErrorDevicesUnavailable, device), HasSubstr("admits one process alone"));
 }
 
 TEST(Code, WhatABuildLacksHasItsRemedy) {
