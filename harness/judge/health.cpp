@@ -90,7 +90,10 @@ class Examination {
     if (generation && width && best_generation && widest) {
       // An idle link drops to a lower generation by design; lanes are lost to a bad contact or to wiring.
       add("PCIe link", fmt::format("generation {} of {}, {} lanes of {}", *generation, *best_generation, *width, *widest),
-          *width < *widest ? "some lanes are not in use, which slows transfers; check the slot and the riser" : "");
+          *width < *widest
+              ? "some lanes are not in use, which slows transfers; check the slot and the riser. A virtual machine "
+                "does not see whether its host's slot has them"
+              : "");
     } else {
       add("PCIe link", "unknown");
     }

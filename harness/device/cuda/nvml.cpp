@@ -181,8 +181,9 @@ std::optional<double> NvmlDevice::pcie_bytes_per_second_now() const {
   return pcie_bytes_per_second("nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetCurrPcieLinkWidth");
 }
 
-std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most() const {
-  return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth");
+std::optional<double> NvmlDevice::pcie_bytes_per_second_at_most(bool in_virtual_machine) const {
+  return pcie_bytes_per_second("nvmlDeviceGetMaxPcieLinkGeneration",
+                               in_virtual_machine ? "nvmlDeviceGetCurrPcieLinkWidth" : "nvmlDeviceGetMaxPcieLinkWidth");
 }
 
 std::optional<std::vector<ForeignProcess>> NvmlDevice::other_processes() const {

@@ -127,9 +127,10 @@ class NvmlDevice {
   bool fabric_is_ready() const;
   /// The connection to another GPU; `refusal` from nvmlDeviceGetP2PStatus.
   PeerPath path_to(const NvmlDevice& peer) const;
-  /// The PCIe link's rate in one direction: present and maximum; absent if NVML does not report it.
+  /// The PCIe link's rate in one direction: present and maximum; absent if NVML does not report it. A virtual machine does not
+  /// see how many lanes its host's slot has: its maximum is that of the lanes in use.
   std::optional<double> pcie_bytes_per_second_now() const;
-  std::optional<double> pcie_bytes_per_second_at_most() const;
+  std::optional<double> pcie_bytes_per_second_at_most(bool in_virtual_machine) const;
   const Nvml& nvml() const { return *nvml_; }
   const std::string& pci_bus_id() const { return pci_bus_id_; }
 

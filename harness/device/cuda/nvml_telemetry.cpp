@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/device/gpu_facts.hpp"
+#include "harness/machine/facts.hpp"
 
 namespace roofmark::cuda {
 
@@ -81,7 +82,7 @@ NvmlTelemetry::Sources& NvmlTelemetry::sources() {
   sources_ = Sources{};
   Sources& found = *sources_;
   found.instantaneous = fields({field::kPowerInstant})[0].has_value();
-  found.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most();
+  found.pcie_bytes_per_second_at_most = device_.pcie_bytes_per_second_at_most(is_virtual_machine(root_));
   for (const auto& [link, is_up] : device_.nvlinks()) found.nvlinks.push_back(link);
 
   struct Reason {

@@ -137,6 +137,14 @@ TEST_F(NvmlTelemetryTest, OfALostGpuNothingIsTold) {
   EXPECT_EQ(source->read(), Telemetry());
 }
 
+TEST_F(NvmlTelemetryTest, InAVirtualMachineTheLanesInUseAreAllThatItSees) {
+  root_.put("proc/cpuinfo", "flags\t\t: fpu hypervisor");
+  driver.lanes = 8;
+  const Telemetry now = open()->read();
+  ASSERT_TRUE(now.pcie_bytes_per_second && now.pcie_bytes_per_second_at_most);
+  EXPECT_EQ(*now.pcie_bytes_per_second_at_most, *now.pcie_bytes_per_second);
+}
+
 TEST_F(NvmlTelemetryTest, FieldsAreAskedForTogether) {
   const auto source = open();
   source->read();
