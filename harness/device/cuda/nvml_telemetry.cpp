@@ -295,6 +295,9 @@ void NvmlTelemetry::count_nvlink_errors(CounterReadings& readings) {
   count("nvlink_effective_errors", field::kNvlinkEffectiveErrors, links);
   count("nvlink_symbol_errors", field::kNvlinkSymbolErrors, links);
   count("nvlink_integrity_errors", field::kNvlinkIntegrityErrors, links);
+  count("nvlink_packet_errors", field::kNvlinkPacketErrors, links);
+  count("nvlink_remote_errors", field::kNvlinkRemoteErrors, links);
+  count("nvlink_header_errors", field::kNvlinkHeaderErrors, links);
 }
 
 void NvmlTelemetry::state_condition(std::map<std::string, double>& counters) const {

@@ -55,6 +55,9 @@ inline constexpr unsigned kPowerInstant = 186;
 inline constexpr unsigned kPcieOut = 197;  ///< bytes; "value can wrap" (nvml.h)
 inline constexpr unsigned kPcieIn = 198;
 // Of a link, from Blackwell on.
+inline constexpr unsigned kNvlinkPacketErrors = 208;
+inline constexpr unsigned kNvlinkRemoteErrors = 209;
+inline constexpr unsigned kNvlinkHeaderErrors = 210;
 inline constexpr unsigned kNvlinkIntegrityErrors = 211;
 inline constexpr unsigned kNvlinkRecoveryFailures = 214;
 inline constexpr unsigned kNvlinkRecoveries = 215;

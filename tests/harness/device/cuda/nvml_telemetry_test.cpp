@@ -347,6 +347,9 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.link_errors[2] = 30;
   driver.link_errors[3] = 40;
   driver.processes = 3;
+  driver.fields[208] = 5;
+  driver.fields[209] = 6;
+  driver.fields[210] = 7;
   driver.fields[211] = 1;
   driver.fields[214] = 2;
   driver.fields[219] = 3;
@@ -385,6 +388,9 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"nvlink_recovery_failures", 2 * 18},
                                                   {"nvlink_effective_errors", 3 * 18},
                                                   {"nvlink_symbol_errors", 4 * 18},
+                                                  {"nvlink_packet_errors", 5 * 18},
+                                                  {"nvlink_remote_errors", 6 * 18},
+                                                  {"nvlink_header_errors", 7 * 18},
                                                   {"nvlink_links", 18},
                                                   {"fabric_completed", 1},
                                                   {"fabric_degraded", 0},
@@ -441,6 +447,21 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
          driver.more_of_links[{211, 16}] = 1;
        },
        FindingKind::link_errors, "NVLink integrity errors: rose by 1 during the run, from 0 to 1 (link 16)"},
+      {[] {
+         driver.more_of_links[{208, 3}] = 1;
+       },
+       FindingKind::link_errors, "faulty packets received over NVLink: rose by 1 during the run, from 0 to 1 (link 3)"},
+      {[] {
+         driver.more_of_links[{209, 4}] = 1;
+       },
+       FindingKind::link_errors,
+       "packets received over NVLink that were faulty before they reached the link: rose by 1 during the run, from 0 to 1 "
+       "(link 4)"},
+      {[] {
+         driver.more_of_links[{210, 5}] = 1;
+       },
+       FindingKind::link_errors,
+       "packets with a wrong header received over NVLink: rose by 1 during the run, from 0 to 1 (link 5)"},
       {[this] { report_pcie_errors(33, 0, 0); }, FindingKind::link_errors,
        "corrected PCIe errors (AER): rose by 33 during the run, from 0 to 33 (GPU); up to 32 per minute are normal"},
       {[this] { report_pcie_errors(0, 1, 0); }, FindingKind::link_errors,
@@ -474,7 +495,7 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
   };
   for (const auto& fault : faults) {
     driver = fake_nvml::Driver();
-    for (const unsigned blackwell : {211, 214, 219, 221, 230}) driver.fields[blackwell] = 0;
+    for (const unsigned blackwell : {208, 209, 210, 211, 214, 219, 221, 230}) driver.fields[blackwell] = 0;
     report_pcie_errors(0, 0, 0);
     const auto findings = findings_after(fault.happens);
     ASSERT_EQ(findings.size(), 1u) << fault.text;
@@ -538,6 +559,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
       {"recovery", [] { driver.fields[230] = 3; }, {"state_recovery_action"}, {"state_recovery_action"}},
       {"InfoROM", [] { driver.inforom = 14; }, {"state_inforom_corrupted"}, {"state_inforom_corrupted"}},
       {"symbol errors", [] { driver.fields[221] += 1; }, {"link_errors"}, {}},
+      {"faulty packets", [] { driver.fields[208] += 1; }, {"link_errors"}, {}},
       {"failed recovery", [] { driver.fields[214] += 1; }, {"link_lost"}, {}},
       {"degraded", [] { driver.fabric_health = 0x1A9; }, {"state_fabric_degraded"}, {"state_fabric_degraded"}},
       {"unhealthy", [] { driver.fabric_summary = 2; }, {"state_fabric_unhealthy"}, {"state_fabric_unhealthy"}},
@@ -552,7 +574,7 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
   };
   const auto nothing = [] {};
   const auto healthy = [] {
-    for (const unsigned zero : {30, 214, 221, 230}) driver.fields[zero] = 0;
+    for (const unsigned zero : {30, 208, 214, 221, 230}) driver.fields[zero] = 0;
   };
   EXPECT_THAT(judged(healthy, nothing), IsEmpty());
   for (const auto& fault : faults) {
@@ -705,7 +727,7 @@ TEST_F(NvmlTelemetryTest, RecoveriesOfLinksWithoutTheOlderCountersAreAField) {
   const auto counters = sums(source->counters());
   EXPECT_FALSE(counters.contains("nvlink_crc_errors"));
   EXPECT_EQ(counters.at("nvlink_recovery_errors"), 2 * 18);
-  EXPECT_EQ(driver.field_calls, 7) << "two of the GPU, and five of all links together";
+  EXPECT_EQ(driver.field_calls, 10) << "two of the GPU, and eight of all links together";
 }
 
 TEST_F(NvmlTelemetryTest, AnActionThatIsNoneOfTheGpuIsNoCounter) {
@@ -739,7 +761,8 @@ TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
 TEST_F(NvmlTelemetryTest, WhatOlderDriversAndGpusDoNotAnswerIsNoCounter) {
   const auto counters = sums(open()->counters());
   for (const char* id : {"recovery_action", "nvlink_recovery_failures", "nvlink_effective_errors", "nvlink_symbol_errors",
-                         "nvlink_integrity_errors", "pcie_correctable_errors", "pcie_nonfatal_errors", "pcie_fatal_errors"}) {
+                         "nvlink_integrity_errors", "nvlink_packet_errors", "nvlink_remote_errors", "nvlink_header_errors",
+                         "pcie_correctable_errors", "pcie_nonfatal_errors", "pcie_fatal_errors"}) {
     EXPECT_FALSE(counters.contains(id)) << id;
   }
 }
