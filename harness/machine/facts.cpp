@@ -168,7 +168,23 @@ std::optional<int> numa_node(const fs::path& device) {
 }
 
 bool is_virtual_machine(const fs::path& root) {
-  return value_in(root / "proc/cpuinfo", "flags").value_or("").find(" hypervisor") != std::string::npos;
+  // An x86 CPU tells it.
+  if (const auto flags = value_in(root / "proc/cpuinfo", "flags")) return flags->find(" hypervisor") != std::string::npos;
+  if (is_there(root / "proc/device-tree/hypervisor")) return true;
+  const fs::path firmware = root / "sys/class/dmi/id";
+  const auto is_of = [&firmware](std::string_view maker) {
+    constexpr std::array kNames = {"product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"};
+    return std::any_of(kNames.begin(), kNames.end(),
+                       [&](const char* name) { return first_line(firmware / name).value_or("").starts_with(maker); });
+  };
+  // Names that systemd-detect-virt knows; those of makers of servers too are left out.
+  constexpr std::array kHypervisors = {"KVM", "QEMU", "OpenStack", "KubeVirt", "VMware", "Hyper-V", "Xen"};
+  if (std::any_of(kHypervisors.begin(), kHypervisors.end(), is_of)) return true;
+  if (!is_of("Amazon EC2") && !is_of("Google Compute Engine")) return false;
+  // They have machines without a hypervisor too: Amazon's say so by their name. On Google's the kernel can have virtual
+  // machines of its own, for which an Arm CPU needs the privilege level of a hypervisor.
+  const bool is_metal = first_line(firmware / "product_name").value_or("").find(".metal") != std::string::npos;
+  return !is_metal && !is_there(root / "sys/class/misc/kvm");
 }
 
 std::optional<int> numa_node_of(const std::vector<int>& cores, const fs::path& root) {

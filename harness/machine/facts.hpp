@@ -51,7 +51,7 @@ std::optional<int> numa_node(const std::filesystem::path& device);
 /// The NUMA node that has all of these cores, which ascend.
 std::optional<int> numa_node_of(const std::vector<int>& cores, const std::filesystem::path& root);
 
-/// As the kernel sees it; on Arm it does not say.
+/// By the CPU's flags (x86), or the names that the firmware gives the machine (Arm).
 bool is_virtual_machine(const std::filesystem::path& root);
 
 /// "0-2,5" as 0 1 2 5.

@@ -82,6 +82,37 @@ TEST_F(CpuFactsTest, AnArmCpuHasNumbersForAName) {
   EXPECT_THAT(facts.isa, ElementsAre("asimd", "sve", "sve2"));
 }
 
+TEST_F(CpuFactsTest, AnArmMachineIsVirtualByTheNamesOfItsFirmware) {
+  put("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd sve sve2");
+  const auto is_virtual = [this](const char* vendor, const char* product, const char* version) {
+    put("sys/class/dmi/id/sys_vendor", vendor);
+    put("sys/class/dmi/id/product_name", product);
+    put("sys/class/dmi/id/product_version", version);
+    return is_virtual_machine(root);
+  };
+  EXPECT_FALSE(is_virtual_machine(root)) << "it does not say";
+  EXPECT_FALSE(is_virtual("NVIDIA", "NVIDIA GB200 NVL", "A01"));
+  EXPECT_FALSE(is_virtual("Microsoft Corporation", "Surface", "1"));
+  EXPECT_TRUE(is_virtual("Google", "Google Compute Engine", ""));
+  EXPECT_TRUE(is_virtual("Amazon EC2", "p6e-gb200.36xlarge", ""));
+  EXPECT_FALSE(is_virtual("Amazon EC2", "g5g.metal", ""));
+  EXPECT_FALSE(is_virtual("Amazon EC2", "c7g.metal-48xl", ""));
+  EXPECT_TRUE(is_virtual("Microsoft Corporation", "Virtual Machine", "Hyper-V UEFI Release v4.1"));
+  EXPECT_TRUE(is_virtual("QEMU", "KVM Virtual Machine", "virt-8.2"));
+  put("sys/class/misc/kvm/dev", "10:232");
+  EXPECT_TRUE(is_virtual("QEMU", "KVM Virtual Machine", "virt-8.2")) << "nested ones are possible";
+  EXPECT_FALSE(is_virtual("Google", "Google Compute Engine", "")) << "without a hypervisor: it can be one";
+  EXPECT_FALSE(is_virtual("NVIDIA", "NVIDIA GB200 NVL", "A01"));
+  put("proc/device-tree/hypervisor/compatible", "linux,kvm");
+  EXPECT_TRUE(is_virtual("", "", ""));
+}
+
+TEST_F(CpuFactsTest, AnX86MachineIsVirtualByItsFlagsAlone) {
+  put("proc/cpuinfo", "flags\t\t: fpu sse2");
+  put("sys/class/dmi/id/product_name", "Google Compute Engine");
+  EXPECT_FALSE(is_virtual_machine(root));
+}
+
 TEST_F(CpuFactsTest, CachesAreCountedOncePerInstance) {
   put_machine();
   const auto caches = read_cpu_facts(root, {0, 1, 2, 3, 4, 5, 6, 7}).caches;
