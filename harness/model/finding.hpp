@@ -208,8 +208,8 @@ inline constexpr FindingType kFindingTypes[] = {
     {FindingKind::energy, "energy", Severity::warning, Doubt::nothing, FoundBy::energy,
      "The energy counter and the power readings disagree: do not use either for energy per launch. Report the driver."},
     {FindingKind::uncorrected_errors, "uncorrected_errors", Severity::error, Doubt::device, FoundBy::counters,
-     "The device's memory lost data, or has a faulty row that is not replaced. Drain the node, reset the GPU and run the field "
-     "diagnostics; replace the GPU if rows fail to remap."},
+     "The device's memory lost data, or the device has a faulty part that is not replaced. Drain the node, reset the GPU and "
+     "run the field diagnostics; replace the GPU if rows fail to remap."},
     {FindingKind::corrected_errors, "corrected_errors", Severity::note, Doubt::nothing, FoundBy::counters,
      "No data was lost. A growing count announces uncorrected errors: watch it."},
     {FindingKind::host_uncorrected_errors, "host_uncorrected_errors", Severity::error, Doubt::host, FoundBy::counters,

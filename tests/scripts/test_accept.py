@@ -167,6 +167,7 @@ def test_what_no_verdict_can_be_drawn_from_is_one_line(h200, cluster, save, own_
 @pytest.mark.parametrize("rules, counter", [
     (["state_remap_failed", "uncorrected_errors", "bad_run"], {"remap_failed": 1}),
     (["state_remap_pending", "uncorrected_errors", "bad_run"], {"remap_pending": 1}),
+    (["state_channel_repair_pending", "uncorrected_errors", "bad_run"], {"channel_repair_pending": 1}),
     (["state_recovery_action", "bad_run"], {"recovery_action": 4}),
     (["state_nvlink_links"], {"nvlink_links": 12}),
     (["state_fabric_completed"], {"fabric_completed": 0}),

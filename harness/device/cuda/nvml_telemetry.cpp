@@ -238,6 +238,11 @@ void NvmlTelemetry::count_memory_errors(std::map<std::string, double>& counters)
     counters["remap_pending"] = pending;
     counters["remap_failed"] = failed;
   }
+  RepairStatus repair;
+  if (device_.call("nvmlDeviceGetRepairStatus", &repair)) {
+    counters["channel_repair_pending"] = repair.channel_pending != 0;
+    counters["tpc_repair_pending"] = repair.tpc_pending != 0;
+  }
   const auto retired = fields({field::kRetiredCorrected, field::kRetiredUncorrected});
   if (retired[0]) counters["retired_pages_corrected"] = *retired[0];
   if (retired[1]) counters["retired_pages_uncorrected"] = *retired[1];

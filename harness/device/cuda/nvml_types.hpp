@@ -107,6 +107,12 @@ struct MarginTemperature {
   int celsius = 0;
 };
 
+/// nvmlRepairStatus_v1_t
+struct RepairStatus {
+  unsigned version = sizeof(RepairStatus) | 1u << 24;
+  unsigned channel_pending = 0, tpc_pending = 0;
+};
+
 /// nvmlEventData_t
 struct EventData {
   void* device = nullptr;

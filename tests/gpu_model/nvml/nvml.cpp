@@ -76,6 +76,12 @@ struct FieldValue {
 };
 constexpr int unsigned_long_long = 3;  // nvmlValueType_t
 
+/// nvmlRepairStatus_v1_t
+struct RepairStatus {
+  unsigned version;
+  unsigned channel_pending, tpc_pending;
+};
+
 /// nvmlEventData_t
 struct EventData {
   void* device;
@@ -390,6 +396,13 @@ int nvmlDeviceGetRemappedRows(void* handle, unsigned* corrected, unsigned* uncor
   *uncorrected = static_cast<unsigned>(events(handle, "remapped_rows_uncorrected"));
   *pending = events(handle, "remap_pending") > 0;
   *failed = events(handle, "remap_failed") > 0;
+  return success;
+}
+int nvmlDeviceGetRepairStatus(void* handle, RepairStatus* to) {
+  if (const Result result = check(handle, to)) return result;
+  if (to->version != (sizeof(RepairStatus) | 1u << 24)) return argument_version_mismatch;
+  to->channel_pending = events(handle, "channel_repair_pending") > 0;
+  to->tpc_pending = events(handle, "tpc_repair_pending") > 0;
   return success;
 }
 int nvmlDeviceValidateInforom(void* handle) {

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tests/gpu_model/tests/new_process.hpp"
 
@@ -247,7 +249,8 @@ TEST_F(Nvml, AFieldThatIsNotModelledLeavesTheOthers) {
 }
 
 TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
-  const char* const steps = "ecc_uncorrected:3,nvlink_links:2,recovery_action:1,xid:2,application_xid:1,informational_xid:1";
+  const char* const steps =
+      "ecc_uncorrected:3,channel_repair_pending:1,nvlink_links:2,recovery_action:1,xid:2,application_xid:1,informational_xid:1";
   in_new_process({{"GPUMODEL_COUNTER", steps}}, [] {
     EXPECT_EQ(call("nvmlInit_v2"), success);
     void* const device = device_on_bus(0);
@@ -266,6 +269,11 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
       EXPECT_EQ(call("nvmlDeviceGetFieldValues", device, 1, &action), success);
       return action.status == success ? action.value : 99;
     };
+    const auto pending_repairs = [&] {  // nvmlRepairStatus_v1_t
+      std::array<unsigned, 3> repair = {sizeof repair | 1u << 24, 9, 9};
+      EXPECT_EQ(call("nvmlDeviceGetRepairStatus", device, repair.data()), success);
+      return std::pair(repair[1], repair[2]);
+    };
     void* set = nullptr;
     EXPECT_EQ(call("nvmlEventSetCreate", &set), success);
     EXPECT_EQ(call("nvmlDeviceRegisterEvents", device, 8ull, set), success);
@@ -274,6 +282,7 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
     EXPECT_EQ(uncorrected(), 0u);
     EXPECT_EQ(links(), 18);
     EXPECT_EQ(recovery_action(), 0u);
+    EXPECT_EQ(pending_repairs(), std::pair(0u, 0u));
     void* memory = nullptr;
     EXPECT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(cudaMemset(memory, i, 1024), cudaSuccess);
@@ -281,6 +290,7 @@ TEST_F(Nvml, ACounterStepsOnceTheDeviceWorks) {
     EXPECT_EQ(uncorrected(), 3u);
     EXPECT_EQ(links(), 16);
     EXPECT_EQ(recovery_action(), 1u);
+    EXPECT_EQ(pending_repairs(), std::pair(1u, 0u));
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);
     EXPECT_EQ(event.data, 79u);
     EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0u), success);

@@ -34,6 +34,7 @@ struct Driver {
   std::map<int, unsigned long long> policies;  ///< nanoseconds
   unsigned long long corrected = 0, uncorrected = 0;
   unsigned remapped[4] = {0, 0, 0, 0};
+  unsigned channel_repair = 0, tpc_repair = 0;  ///< pending
   unsigned replays = 0, lanes = 16, links = 18, links_up = 18, processes = 1;
   unsigned silent_link = ~0u;                           ///< its state cannot be read
   unsigned long long link_errors[5] = {0, 0, 0, 0, 0};  ///< of the first link
@@ -164,6 +165,12 @@ inline int rows(void*, unsigned* corrected, unsigned* uncorrected, unsigned* pen
   *failed = driver.remapped[3];
   return 0;
 }
+inline int repair(void*, RepairStatus* status) {
+  if (status->version != 0x100000C) return 25;
+  status->channel_pending = driver.channel_repair;
+  status->tpc_pending = driver.tpc_repair;
+  return 0;
+}
 inline int replays(void*, unsigned* count) {
   *count = driver.replays;
   return 0;
@@ -277,6 +284,7 @@ inline const Nvml& library() {
       {"nvmlDeviceGetCudaComputeCapability", address(capability)},
       {"nvmlDeviceGetTotalEccErrors", address(ecc)},
       {"nvmlDeviceGetRemappedRows", address(rows)},
+      {"nvmlDeviceGetRepairStatus", address(repair)},
       {"nvmlDeviceGetPcieReplayCounter", address(replays)},
       {"nvmlDeviceGetCurrPcieLinkWidth", address(lanes)},
       {"nvmlDeviceGetMaxPcieLinkWidth", address(most_lanes)},

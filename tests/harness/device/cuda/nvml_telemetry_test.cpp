@@ -165,7 +165,7 @@ TEST_F(NvmlTelemetryTest, WhatIsRefusedOrMissingIsAbsentAndNeverZero) {
         "nvmlDeviceGetPcieReplayCounter",  "nvmlDeviceGetCurrPcieLinkWidth", "nvmlDeviceGetNvLinkState",
         "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetGpuFabricInfoV",    "nvmlDeviceGetComputeRunningProcesses_v2",
         "nvmlDeviceRegisterEvents",        "nvmlSystemGetDriverVersion",     "nvmlDeviceGetEnforcedPowerLimit",
-        "nvmlDeviceValidateInforom"}) {
+        "nvmlDeviceValidateInforom",       "nvmlDeviceGetRepairStatus"}) {
     driver.refused.insert(symbol);
   }
   const auto expect_nothing = [this] {
@@ -339,6 +339,7 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
   driver.corrected = 1;
   driver.uncorrected = 2;
   std::copy_n(std::vector<unsigned>{3, 4, 1, 0}.begin(), 4, driver.remapped);
+  driver.channel_repair = 1;
   driver.fields[29] = 5;
   driver.fields[30] = 6;
   driver.replays = 7;
@@ -366,6 +367,8 @@ TEST_F(NvmlTelemetryTest, CountsWhatNvmlCounts) {
                                                   {"remapped_rows_uncorrected", 4},
                                                   {"remap_pending", 1},
                                                   {"remap_failed", 0},
+                                                  {"channel_repair_pending", 1},
+                                                  {"tpc_repair_pending", 0},
                                                   {"retired_pages_corrected", 5},
                                                   {"retired_pages_uncorrected", 6},
                                                   {"xid", 0},
@@ -479,6 +482,10 @@ TEST_F(NvmlTelemetryTest, AFaultOfTheRunBecomesItsFinding) {
        "power limit / default power limit: fell by 0.5 during the run, from 1 to 0.5"},
       {[] { driver.remapped[3] = 1; }, FindingKind::uncorrected_errors,
        "failed remappings of memory rows: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.channel_repair = 1; }, FindingKind::uncorrected_errors,
+       "pending repairs of memory channels: rose by 1 during the run, from 0 to 1"},
+      {[] { driver.tpc_repair = 1; }, FindingKind::uncorrected_errors,
+       "pending repairs of groups of SMs (TPC): rose by 1 during the run, from 0 to 1"},
       {[] { driver.processes = 2; }, FindingKind::foreign_process,
        "other processes on the device: rose by 1 during the run, from 0 to 1"},
       {[] { driver.xids = {79}; }, FindingKind::xid,
@@ -550,6 +557,14 @@ TEST_F(NvmlTelemetryTest, AFaultIsNotAcceptedWheneverItCame) {
        [] { driver.remapped[3] = 1; },
        {"uncorrected_errors", "state_remap_failed"},
        {"uncorrected_errors", "state_remap_failed"}},
+      {"channel",
+       [] { driver.channel_repair = 1; },
+       {"uncorrected_errors", "state_channel_repair_pending"},
+       {"uncorrected_errors", "state_channel_repair_pending"}},
+      {"TPC",
+       [] { driver.tpc_repair = 1; },
+       {"uncorrected_errors", "state_tpc_repair_pending"},
+       {"uncorrected_errors", "state_tpc_repair_pending"}},
       {"retired", [] { driver.fields[30] += 1; }, {"uncorrected_errors"}, {}},
       {"NVLink", [] { driver.links_up = 17; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
       {"silent NVLink", [] { driver.silent_link = 9; }, {"link_lost", "state_nvlink_links"}, {"state_nvlink_links"}},
@@ -759,10 +774,12 @@ TEST_F(NvmlTelemetryTest, TheRecoveryActionIsAFactToo) {
 }
 
 TEST_F(NvmlTelemetryTest, WhatOlderDriversAndGpusDoNotAnswerIsNoCounter) {
+  driver.missing.insert("nvmlDeviceGetRepairStatus");
   const auto counters = sums(open()->counters());
-  for (const char* id : {"recovery_action", "nvlink_recovery_failures", "nvlink_effective_errors", "nvlink_symbol_errors",
-                         "nvlink_integrity_errors", "nvlink_packet_errors", "nvlink_remote_errors", "nvlink_header_errors",
-                         "pcie_correctable_errors", "pcie_nonfatal_errors", "pcie_fatal_errors"}) {
+  for (const char* id : {"recovery_action", "channel_repair_pending", "tpc_repair_pending", "nvlink_recovery_failures",
+                         "nvlink_effective_errors", "nvlink_symbol_errors", "nvlink_integrity_errors", "nvlink_packet_errors",
+                         "nvlink_remote_errors", "nvlink_header_errors", "pcie_correctable_errors", "pcie_nonfatal_errors",
+                         "pcie_fatal_errors"}) {
     EXPECT_FALSE(counters.contains(id)) << id;
   }
 }
