@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
+#include "harness/model/case_name.hpp"
 
 namespace roofmark {
 
@@ -113,6 +114,7 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
   std::map<Kind, std::vector<OfRound>> by_kind;
   int round = 0;
   for (const Record& record : records) {
+    if (!value_of(record.shape, "from").empty()) continue;
     const std::vector<MeasuredPair> pairs = measured_pairs(record);
     if (pairs.empty()) continue;
     const Crowds crowds(record.message->groups, places);

@@ -31,7 +31,8 @@ struct ComparedPairs {
 
 /// The same by size, over the typical time of what the pair can be compared with: pairs of the same size, of the same way, and
 /// with as many at once on that way in their round, of which the lower quartile is typical. (Half of the pairs or more are slow
-/// where one of few hosts is.)
+/// where one of few hosts is.) Of rounds: pairs that were chosen by name and measured alone are only some of those of their
+/// ranks, and nothing was beside them.
 using RelativePairTimes = std::map<ComparedPairs, std::map<std::size_t, PairsOf<int>>>;
 RelativePairTimes relative_pair_times(const std::vector<Record>& records, const Places& places);
 

@@ -176,6 +176,7 @@ Stragglers stragglers_of(const std::vector<Record>& records, const Places& place
   find_slow_in_suite(records, places, made);
   if (share_cores) return made;
   const RelativePairTimes relative = relative_pair_times(records, places);
+  made.in_rounds = !relative.empty();
   for (const auto& [which, sizes] : std::views::reverse(relative)) {  // those within hosts first
     if (which.compared) {
       find_in_pairs(which, relative, places, made);
@@ -203,9 +204,9 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   if (share_cores && !times.empty()) {
     return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
   }
-  if (found.slowest.empty() && times.empty()) {
+  if (found.slowest.empty() && !found.in_rounds) {
     if (!found.communicate) return "no case has results of several ranks, which would show a slow one";
-    return "this run did not check for slow ranks: pairs of ranks are among the cases of the suites baseline and full "
+    return "this run did not check for slow ranks: rounds of pairs are among the cases of the suites baseline and full "
            "(--suite baseline --filter '^ping_pong')";
   }
   if (found.not_compared > 0) {

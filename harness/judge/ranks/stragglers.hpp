@@ -61,6 +61,7 @@ struct Stragglers {
   std::size_t not_compared = 0;  ///< pairs of ComparedPairs that are not compared
   /// Groups of ranks within which pairs of the largest size are faster than between them, in words; empty: none.
   std::string groups;
+  bool in_rounds = false;    ///< pairs were measured in rounds
   bool communicate = false;  ///< a case of the run moves data between ranks, as pairs do
 
   void note_compared(FindingKind kind, std::size_t subjects);

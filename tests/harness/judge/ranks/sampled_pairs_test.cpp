@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/judge/ranks/communication.hpp"
 #include "tests/harness/team_records.hpp"
@@ -40,6 +45,70 @@ TEST(SampledPairs, NobodyIsSlowForBeingOnTwoRails) {
     ASSERT_THAT(found(most_between, 2.5), SizeIs(1));
     EXPECT_THAT(found(most_between, 2.5)[0].text, HasSubstr("rank 2 (node0) and rank 6 (node1): this pair takes " + times));
   }
+}
+
+/// As --case 'ping_pong/int8/bytes:B/from:A/to:B' measures them.
+std::vector<Record> pairs_alone(const std::vector<std::pair<int, int>>& pairs, int ranks,
+                                const std::function<double(int, int, std::size_t)>& seconds) {
+  std::vector<Record> all;
+  for (const auto& [one, other] : pairs) {
+    std::vector<int> colours(static_cast<std::size_t>(ranks), -1);
+    for (const int rank : {one, other}) colours[static_cast<std::size_t>(rank)] = 0;
+    for (Record& record : ping_pong(std::vector<std::vector<int>>{colours}, {8, 1'000'000}, seconds)) {
+      const auto round =
+          std::find_if(record.shape.begin(), record.shape.end(), [](const auto& key) { return key.first == "round"; });
+      *round = {"from", std::to_string(one)};
+      record.shape.insert(std::next(round), {"to", std::to_string(other)});
+      all.push_back(record);
+    }
+  }
+  return all;
+}
+
+std::vector<std::pair<int, int>> row_of_last(int ranks) {
+  std::vector<std::pair<int, int>> row;
+  for (int rank = 0; rank + 1 < ranks; ++rank) row.emplace_back(ranks - 1, rank);
+  return row;
+}
+
+// Of a row, each rank but one has a single pair: whether that, the rank or the way is slow cannot be told.
+TEST(PairsAlone, NobodyIsNamedForThem) {
+  const std::vector<RankInfo> hosts = members({"a", "b", "c", "d", "e", "f", "g", "h"});
+  const auto two_leaves = [](int a, int b, std::size_t bytes) {
+    return (1e-5 + double(bytes) / 50e9) * (1 + 0.01 * std::sin(12.9898 * a + 78.233 * b)) * ((a < 2) == (b < 2) ? 1 : 2);
+  };
+  const auto found = analyze_communication(pairs_alone(row_of_last(8), 8, two_leaves), hosts);
+  EXPECT_THAT(found.findings, IsEmpty());
+  EXPECT_THAT(found.slow, testing::StartsWith("this run did not check for slow ranks: rounds of pairs are among the cases"));
+}
+
+TEST(PairsAlone, LeaveTheVerdictOnRoundsAsItIs) {
+  const std::vector<RankInfo> hosts = members({"a", "a", "b", "b", "c", "c", "d", "d"});
+  const auto even = [](int a, int b, std::size_t) { return 1e-5 * (1 + 0.01 * std::sin(12.9898 * a + 78.233 * b)); };
+  std::vector<Record> records = ping_pong(hosts, {8, 1'000'000}, even);
+  const std::vector<Record> alone = pairs_alone({{0, 7}}, 8, even);
+  records.insert(records.end(), alone.begin(), alone.end());
+  EXPECT_EQ(analyze_communication(records, hosts).slow, "no rank, host or pair stands out");
+}
+
+// Two pairs of a round share a path, and one of them is measured alone as well.
+TEST(PairsAlone, WhatWasBesideAPairInARoundStaysKnown) {
+  const std::vector<RankInfo> hosts = members({"a", "b", "c", "d", "e", "f", "g", "h"});
+  const std::vector<std::vector<int>> rounds = rounds_of_pairs(hosts);
+  std::vector<std::pair<int, int>> shared;
+  for (const int colour : {0, 1}) {
+    const auto first = std::find(rounds[2].begin(), rounds[2].end(), colour),
+               second = std::find(first + 1, rounds[2].end(), colour);
+    shared.emplace_back(first - rounds[2].begin(), second - rounds[2].begin());
+  }
+  const auto healthy = [](int a, int b) { return 1e-5 * (1 + 0.01 * std::sin(12.9898 * a + 78.233 * b)); };
+  std::vector<Record> records = ping_pong(hosts, {8, 1'000'000}, [&](int a, int b, std::size_t) {
+    return healthy(a, b) * (std::count(shared.begin(), shared.end(), std::pair(a, b)) > 0 ? 2 : 1);
+  });
+  ASSERT_THAT(analyze_communication(records, hosts).findings, IsEmpty());
+  const auto alone = pairs_alone({shared[0]}, 8, [&](int a, int b, std::size_t) { return healthy(a, b); });
+  records.insert(records.end(), alone.begin(), alone.end());
+  EXPECT_THAT(analyze_communication(records, hosts).findings, IsEmpty());
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ TEST(WhoIsSlow, IsAlwaysAnsweredInOneLine) {
             "no rank or pair stands out; with two hosts, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow(ping_pong(2, {8}, even), {"a", "b"}), "with two ranks, the slow one cannot be told from the fast one");
   EXPECT_EQ(slow({collective("all_reduce", 8, 4, 1.5, 1e-6)}, {"a", "b", "c", "d"}),
-            "this run did not check for slow ranks: pairs of ranks are among the cases of the suites baseline and full "
+            "this run did not check for slow ranks: rounds of pairs are among the cases of the suites baseline and full "
             "(--suite baseline --filter '^ping_pong')");
   EXPECT_EQ(slow({collective("all_reduce", 8, 1, 0, 1e-6)}, {"a"}), "one rank has no link and no peer to compare with");
   const auto records = ping_pong(3, {8, 1'000'000}, [](int, int b, std::size_t) { return (b == 2 ? 10.0 : 1.0) * 1e-5; });
