@@ -69,8 +69,7 @@ class Crowds {
     if (places_.linked(pair)) return {true, 0, true};
     const auto takes_part = [&](int rank) {
       const std::string host = places_.host(rank);
-      return static_cast<std::size_t>(pairs_.at(host)) == places_.ranks_of(host).size() && met_.at(host).size() == 1 &&
-             places_.has_as_many_as_most(host);
+      return pairs_.at(host) == places_.ranks_on(host) && met_.at(host).size() == 1 && places_.has_as_many_as_most(host);
     };
     return {false, around(pair), takes_part(pair.first) && takes_part(pair.second)};
   }

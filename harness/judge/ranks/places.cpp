@@ -16,6 +16,7 @@ Places::Places(const std::vector<RankInfo>& members) {
     place.numa_node = member.numa_node;
     ++on_host_[member.host];
   }
+  for (const auto& [host, ranks] : on_host_) ++hosts_with_[ranks];
   const std::vector<std::vector<int>> domains = ranks_by_domain(members);
   for (std::size_t domain = 0; domain < domains.size(); ++domain) {
     for (const int rank : domains[domain]) ranks_[rank].domain = domain;
@@ -35,10 +36,7 @@ std::string Places::host(int rank) const {
   return found == ranks_.end() ? std::string() : found->second.host;
 }
 
-bool Places::host_has_several(const std::string& host) const {
-  const auto found = on_host_.find(host);
-  return found != on_host_.end() && found->second > 1;
-}
+bool Places::host_has_several(const std::string& host) const { return ranks_on(host) > 1; }
 
 bool Places::any_host_has_several() const {
   return std::any_of(on_host_.begin(), on_host_.end(), [](const auto& host) { return host.second > 1; });
@@ -52,9 +50,13 @@ std::vector<int> Places::ranks_of(const std::string& host) const {
   return ranks;
 }
 
+int Places::ranks_on(const std::string& host) const {
+  const auto found = on_host_.find(host);
+  return found == on_host_.end() ? 0 : found->second;
+}
+
 bool Places::has_as_many_as_most(const std::string& host) const {
-  const auto as_many = [&](const auto& other) { return other.second == on_host_.at(host); };
-  return 2 * std::count_if(on_host_.begin(), on_host_.end(), as_many) >= std::ssize(on_host_);
+  return 2 * hosts_with_.at(on_host_.at(host)) >= on_host_.size();
 }
 
 bool Places::linked(const std::pair<int, int>& pair) const {
@@ -86,9 +88,10 @@ std::string Places::node(int rank) const {
   return fmt::format("{} node {}", found->second.host, *found->second.numa_node);
 }
 
-std::string Places::kind(bool linked) const {
-  if (domains_span_hosts_) return linked ? "within an NVLink domain" : "between NVLink domains";
-  return linked ? "within a host" : "between hosts";
+std::string Places::kind(bool linked, const std::string& which_hosts) const {
+  if (!domains_span_hosts_) return linked ? "within a host" : "between hosts" + which_hosts;
+  if (linked) return "within an NVLink domain";
+  return which_hosts.empty() ? "between NVLink domains" : "between NVLink domains, of hosts" + which_hosts + ",";
 }
 
 std::string Places::describe(int rank) const {

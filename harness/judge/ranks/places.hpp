@@ -23,6 +23,8 @@ class Places {
   std::size_t ranks() const { return ranks_.size(); }
   std::size_t hosts() const { return on_host_.size(); }
   std::vector<int> ranks_of(const std::string& host) const;
+  int ranks_on(const std::string& host) const;
+  bool all_hosts_have(int ranks) const { return hosts_with_.size() == 1 && hosts_with_.contains(ranks); }
   /// At least half of the hosts have as many ranks as this one.
   bool has_as_many_as_most(const std::string& host) const;
   /// The two ranks communicate without the network: they are on one host, or in one NVLink domain.
@@ -34,8 +36,8 @@ class Places {
   std::string port(int rank) const;
   /// The NUMA node that the rank is on; empty if unknown.
   std::string node(int rank) const;
-  /// "within a host", "between hosts"; with NVLink domains if one spans several hosts.
-  std::string kind(bool linked) const;
+  /// "within a host", "between hosts"; with NVLink domains if one spans several hosts. `which_hosts`: " with 4 ranks".
+  std::string kind(bool linked, const std::string& which_hosts = {}) const;
   /// "rank 3 (node1)"
   std::string describe(int rank) const;
 
@@ -49,6 +51,7 @@ class Places {
   };
   std::map<int, Place> ranks_;
   std::map<std::string, int> on_host_;
+  std::map<int, std::size_t> hosts_with_;  ///< by number of ranks
   bool domains_span_hosts_ = false;
 };
 

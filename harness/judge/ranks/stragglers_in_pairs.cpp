@@ -68,12 +68,10 @@ std::map<std::string, EndTimes> times_of_hosts(const PairsOf<std::string>& hosts
   return times;
 }
 
-/// "between hosts"; where hosts with other numbers of ranks are compared too: "between hosts with 4 ranks".
-std::string words(const ComparedPairs& which, const RelativePairTimes& times, const Places& places) {
-  const auto others = [&](const auto& group) { return group.first.compared && !group.first.linked && group.first != which; };
-  const std::string kind = places.kind(which.linked);
-  if (which.linked || std::none_of(times.begin(), times.end(), others)) return kind;
-  return fmt::format("{} with {} rank{}", kind, which.at_once, which.at_once == 1 ? "" : "s");
+/// " with 4 ranks" of pairs between hosts, where there are hosts with other numbers of ranks; else empty.
+std::string with_ranks(const ComparedPairs& which, const Places& places) {
+  if (which.linked || places.all_hosts_have(which.at_once)) return {};
+  return fmt::format(" with {} rank{}", which.at_once, which.at_once == 1 ? "" : "s");
 }
 
 /// Those of a size, within hosts or between them. Pairs that are compared with nobody may have no better one at either end:
@@ -102,7 +100,7 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
   SlowPairs<int> ranks;
   SlowPairs<std::string> hosts;
   const bool linked = which.linked;
-  const std::string which_pairs = words(which, times, places);
+  const std::string which_hosts = with_ranks(which, places), which_pairs = places.kind(linked, which_hosts);
   const std::map<std::size_t, PairsOf<int>>& measured = times.at(which);
   const int sizes = static_cast<int>(measured.size());
   const PairsOf<int>& largest = measured.rbegin()->second;
@@ -147,8 +145,10 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
     return fmt::format("{}{}", seen.where, sizes > 1 ? fmt::format(", slow at {} of {} sizes", seen.times, sizes) : "");
   };
   // Pairs of a host that is alone below its leaf switch do not tell the two apart.
-  const char* const or_leaf =
-      linked ? "" : "; if no other host of this run is below its leaf switch, the switch's uplinks may be slow";
+  const std::string or_leaf =
+      linked ? std::string()
+             : fmt::format("; if no other host{} is below its leaf switch, the switch's uplinks may be slow",
+                           which_hosts.empty() ? " of this run" : which_hosts);
   const auto add_end = [&](FindingKind kind, const std::string& who, const char* whom, const SlowAtSizes& seen,
                            std::vector<int> whose) {
     findings.push_back({kind,

@@ -127,6 +127,25 @@ TEST(Networks, AHostAloneBelowItsLeafIsSlow) {
               HasSubstr("if no other host of this run is below its leaf switch, the switch's uplinks may be slow"));
 }
 
+// Of the two hosts below the first leaf, one has lost a GPU.
+TEST(Networks, TheTextSaysWhichHostsAreCompared) {
+  Network network = {.leaves = {2, 6}, .ranks = 4, .ranks_of = {{0, 3}}, .across = 0.6};
+  const auto text = [&] {
+    const auto found = findings(network);
+    return found.size() == 1 && found[0].kind == FindingKind::slow_host ? found[0].text
+                                                                        : testing::PrintToString(texts(network));
+  };
+  EXPECT_THAT(text(),
+              testing::AllOf(HasSubstr("node01: its best pair between hosts with 4 ranks takes"),
+                             HasSubstr("if no other host with 4 ranks is below its leaf switch, the switch's uplinks")));
+  network.inside = network.rate;  // as between the hosts of a domain
+  network.change = [](RankInfo& member) {
+    member.nvlinks = 18;
+    if (member.rank >= 23) member.nvlink_domain = "rack/1";
+  };
+  EXPECT_THAT(text(), HasSubstr("node01: its best pair between NVLink domains, of hosts with 4 ranks, takes"));
+}
+
 TEST(Networks, PortsOfTwoGenerations) {
   Network network = {.leaves = {16}};
   for (int host = 8; host < 16; ++host) network.left[host] = 0.5;

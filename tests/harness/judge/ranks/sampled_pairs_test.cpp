@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -109,6 +110,23 @@ TEST(PairsAlone, WhatWasBesideAPairInARoundStaysKnown) {
   const auto alone = pairs_alone({shared[0]}, 8, [&](int a, int b, std::size_t) { return healthy(a, b); });
   records.insert(records.end(), alone.begin(), alone.end());
   EXPECT_THAT(analyze_communication(records, hosts).findings, IsEmpty());
+}
+
+// In processor time: four times as many pairs, of four times as many hosts.
+TEST(SampledPairs, TakeTimeByTheirNumberAlone) {
+  const auto seconds_of = [](int hosts) {
+    std::vector<std::string> names;
+    for (int host = 0; host < hosts; ++host) names.push_back("node" + std::to_string(host));
+    const std::vector<RankInfo> ranks = members(names);
+    const auto all = rounds_of_pairs(ranks);
+    std::vector<std::vector<int>> sample;
+    for (const std::size_t round : sample_of_rounds(ranks, 32)) sample.push_back(all[round]);
+    const auto records = ping_pong(sample, {8}, [](int, int, std::size_t) { return 1e-5; });
+    const std::clock_t begin = std::clock();
+    analyze_communication(records, ranks);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  EXPECT_LT(seconds_of(1024), 10 * seconds_of(256));
 }
 
 }  // namespace
