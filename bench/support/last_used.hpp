@@ -22,9 +22,10 @@ class LastUsed {
     all_.splice(all_.end(), all_, found);
     return &all_.back().second;
   }
-  /// Of a new key. The value that was used least recently goes if there are too many.
+  bool is_full() const { return all_.size() == most_; }
+  /// Of a new key. If it is full, the value that was used least recently goes.
   Value& add(const Key& key, Value value) {
-    if (all_.size() == most_) all_.pop_front();
+    if (is_full()) all_.pop_front();
     return all_.emplace_back(key, std::move(value)).second;
   }
   void erase(const Key& key) {

@@ -132,8 +132,8 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch) {
   // All ranks ask for the same colours in the same order, so they close the same communicators at the same time.
   using Made = LastUsed<std::vector<int>, std::shared_ptr<Communicator>>;
   const auto made = std::make_shared<Made>(kKeptCommunicators);
-  const auto once = [&team, made](const auto& make) {
-    return [&team, made, make](const std::vector<int>& colours) {
+  const auto once = [&team, &watch, made](const auto& make) {
+    return [&team, &watch, made, make](const std::vector<int>& colours) {
       if (const std::shared_ptr<Communicator>* const known = made->use(colours)) {
         if (team.max({*known && !(*known)->is_usable() ? 1.0 : 0.0}).front() == 0) return *known;
         made->erase(colours);
@@ -149,6 +149,7 @@ Fabric make_fabric(MpiTeam& team, const Crew& crew, Watch& watch) {
       const bool failed = team.max({thrown ? 1.0 : 0.0}).front() > 0;
       if (thrown) std::rethrow_exception(thrown);
       if (failed) throw DeviceError("another rank could not create its communicator", false);
+      if (made->is_full()) watch.named_part("closing the communicator that was used least recently");
       return made->add(colours, std::move(communicator));
     };
   };

@@ -12,7 +12,9 @@ namespace {
 TEST(LastUsed, KeepsThoseThatWereUsedLast) {
   LastUsed<int, std::shared_ptr<int>> kept(2);
   EXPECT_EQ(kept.use(1), nullptr);
+  EXPECT_FALSE(kept.is_full());
   const std::weak_ptr<int> one = kept.add(1, std::make_shared<int>(10)), two = kept.add(2, std::make_shared<int>(20));
+  EXPECT_TRUE(kept.is_full());
   ASSERT_NE(kept.use(1), nullptr);
   EXPECT_EQ(**kept.use(1), 10);
   EXPECT_EQ(*kept.add(3, std::make_shared<int>(30)), 30);
