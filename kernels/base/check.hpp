@@ -41,14 +41,15 @@ struct StatusText {
   bool sticky = false;
   std::string text;
 };
-inline StatusText describe_status(StatusText said) { return said; }
 
 /// The one error check: throws DeviceError with the place of the call and the library's own text.
-template <class Status>
-void check(Status status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  const StatusText said = describe_status(status);
+inline void check(const StatusText& said, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (said.ok) return;
   throw DeviceError(std::string(file) + ":" + std::to_string(line) + ": " + said.text, said.sticky);
+}
+template <class Status>
+void check(Status status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  check(describe_status(status), file, line);
 }
 
 }  // namespace roofmark
