@@ -14,7 +14,7 @@ namespace roofmark {
 /// Beyond this a driver that was asked something counts as hung.
 inline constexpr double kPatienceSeconds = 2;
 /// The same for its first answers, as it may have to initialise every GPU of the node, beside other processes that ask it to,
-/// and for many questions in a row: a driver took 20 ms for each about an NVLink (NVIDIA/k8s-device-plugin, issue 774).
+/// and for many questions in a row: a driver took 0.6 s for the NVLinks between two GPUs (NVIDIA/k8s-device-plugin, issue 774).
 inline constexpr double kLongPatienceSeconds = 10;
 
 /// The answer of `ask`, which runs in a thread of its own; nothing where it does not come within the patience. That thread is

@@ -64,8 +64,8 @@ inline constexpr unsigned kNvlinkRecoveries = 215;
 inline constexpr unsigned kNvlinkEffectiveErrors = 219;
 inline constexpr unsigned kNvlinkSymbolErrors = 221;
 inline constexpr unsigned kRecoveryAction = 230;  ///< nvmlDeviceGpuRecoveryAction_t
-/// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them. Release
-/// 580.82 gave their numbers back to power smoothing, which answers by them on Blackwell.
+/// Thermal, hardware thermal and power brake follow one another, from here on: 0 where this driver has none of them. In
+/// nvml.h of release 580.82 the old numbers are power smoothing's again.
 constexpr unsigned first_slowdown_time(const DriverVersion& driver) {
   constexpr DriverVersion kFirst{575, 0}, kRenumbered{580, 82};
   return driver < kFirst ? 0 : driver < kRenumbered ? 251 : 269;
