@@ -24,11 +24,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuShare, host, begin, end, cpus, cores, limi
 
 namespace {
 
-std::size_t count_cases(const Plan& plan) {
+std::size_t count_cases(const std::vector<Group>& groups) {
   std::size_t count = 0;
-  for (const Group& group : plan.ceilings) count += (plan.ceilings_again ? 2 : 1) * group.cases.size();
-  for (const Group& group : plan.suite) count += group.cases.size();
+  for (const Group& group : groups) count += group.cases.size();
   return count;
+}
+
+std::size_t count_cases(const Plan& plan) {
+  return (plan.ceilings_again ? 2 : 1) * count_cases(plan.ceilings) + count_cases(plan.suite);
 }
 
 std::vector<Record> left_out(const Group& group, int pass, const std::string& reason) {
@@ -61,9 +64,10 @@ class Observing {
   Session* session_;
 };
 
-/// False when the run was interrupted.
-template <class OnMeasured>
-bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suite, const OnMeasured& on_measured) {
+/// `more_after_suite`: gives further cases. False when the run was interrupted.
+template <class OnMeasured, class More>
+bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suite, const OnMeasured& on_measured,
+             const More& more_after_suite) {
   TimeLimit limit(plan.limit_seconds, steady_seconds, suite);
   const auto measure_all = [&](const std::vector<Group>& groups, int pass) {
     for (const Group& group : groups) {
@@ -79,6 +83,7 @@ bool measure(Runner& runner, Team& team, const Plan& plan, std::string_view suit
   try {
     measure_all(plan.ceilings, 1);
     measure_all(plan.suite, 1);
+    measure_all(more_after_suite(), 1);
     if (plan.ceilings_again) measure_all(plan.ceilings, 2);
   } catch (const Interrupted&) {
     note_interruption();
@@ -128,7 +133,17 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     for (const Record& record : records) progress.done(record);
     watch.part();
   };
-  const bool complete = measure(runner, team, setup.plan, name(options.selection.suite), on_measured);
+  const auto more_after_suite = [&] {
+    std::vector<Group> groups;
+    if (!setup.more) return groups;
+    watch.rest();  // judging thousands of ranks takes seconds
+    const std::vector<std::string> names = team.gather(session ? session->measure_next() : std::vector<std::string>()).front();
+    if (!names.empty()) groups = setup.more(names);
+    if (session) session->expect(groups);
+    progress.expect(count_cases(groups));
+    return groups;
+  };
+  const bool complete = measure(runner, team, setup.plan, name(options.selection.suite), on_measured, more_after_suite);
   if (const std::vector<Record> cut_off = runner.take_cut_off(); session && !cut_off.empty()) {
     session->add(cut_off, {}, 1);
     for (const Record& record : cut_off) progress.done(record);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "bench/program/origin.hpp"
 #include "bench/program/plan.hpp"
@@ -21,6 +23,8 @@ struct RunSetup {
   Origin origin;
   std::string note;          ///< said once the arguments have proved right; may be empty
   TerminalStyle style = {};  ///< of stdout
+  /// The cases of these names, which what has been measured calls for, the same on all ranks; null: none.
+  std::function<std::vector<Group>(const std::vector<std::string>& names)> more = {};
 };
 
 /// The way of every run, on one device and on a team: the ceilings, the suite, the ceilings again; then the files and the

@@ -145,6 +145,17 @@ Plan arranged(Lists lists, const Selection& selection, Backend backend) {
   return plan;
 }
 
+std::vector<Group> cases_of(const std::vector<std::string>& names, const Listing& listing, const Selection& selection,
+                            bool between_ranks_alone) {
+  Lists lists;
+  choose(lists, listing, names, between_ranks_alone);
+  if (!selection.exclude.empty()) {
+    const Expression exclude = expression_of("--exclude", selection.exclude);
+    reduce(*lists.chosen, [&](const std::string& name) { return !exclude.is_found_in(name); });
+  }
+  return *std::move(lists.chosen);
+}
+
 Lists lists_of(const Listing& listing, const Selection& selection, bool between_ranks_alone) {
   Lists lists = list_families(listing, between_ranks_alone);
   if (!selection.cases.empty()) choose(lists, listing, selection.cases, between_ranks_alone);

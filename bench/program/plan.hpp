@@ -31,6 +31,9 @@ Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabr
 std::unique_ptr<Fabric> fabric_of(const DeviceInfo& info, const Selection& selection);
 /// Throws UsageError when a filter is malformed or nothing is left.
 Plan filtered(std::vector<Group> ceilings, std::vector<Group> suite, const Selection& selection);
+/// The cases of these names alone, without those that the selection excludes.
+std::vector<Group> cases_of(const std::vector<std::string>& names, const Listing& listing, const Selection& selection,
+                            bool between_ranks_alone);
 /// The families' cases, and those that the selection chooses by name.
 Lists lists_of(const Listing& listing, const Selection& selection, bool between_ranks_alone = false);
 /// With what Suite says of ceilings, limit and duration.

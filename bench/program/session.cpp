@@ -118,6 +118,16 @@ void Session::add(const std::vector<Record>& records, const std::vector<Comparis
   writing_ += steady_seconds() - start;
 }
 
+std::vector<std::string> Session::measure_next() {
+  const std::lock_guard lock(mutex_);
+  return finished_ ? std::vector<std::string>() : conclude(run_).communication.measure_next;
+}
+
+void Session::expect(const std::vector<Group>& groups) {
+  const std::lock_guard lock(mutex_);
+  plan_.suite.insert(plan_.suite.end(), groups.begin(), groups.end());
+}
+
 int Session::finish(bool complete, const WallTime& spent, Observations observed) {
   const std::lock_guard lock(mutex_);
   observed_ = std::move(observed);

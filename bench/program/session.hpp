@@ -48,6 +48,10 @@ class Session {
   /// The case in progress from now on, and the time spent until then.
   void doing(const std::string& case_name, const WallTime& spent);
   void add(const std::vector<Record>& records, const std::vector<Comparison>& comparisons, int pass);
+  /// The names of cases that would tell more of what has been measured (Communication::measure_next).
+  std::vector<std::string> measure_next();
+  /// Cases beside those of the plan.
+  void expect(const std::vector<Group>& groups);
 
   // Both complete the files and give the exit status; cases that were not reached are recorded as not run. After the first
   // call the files stay as they are.
@@ -75,7 +79,7 @@ class Session {
   Observer observer_;
   const DeviceInfo device_;
   const std::optional<CpuShare> own_load_;  ///< begun with the session
-  const Plan plan_;
+  Plan plan_;
   Journal journal_;
   Run run_;
   Conclusions conclusions_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -368,6 +369,8 @@ struct Finding {
   std::string brief = {};  ///< for a headline: "DRAM drifted by 20 %"
   /// The ranks that it is about; empty: all.
   std::vector<int> ranks = {};
+  /// Of a slow rank, host or link: the time of a pair of ranks of it over that of another pair, each measured alone.
+  std::optional<double> times_alone = {};
 };
 
 }  // namespace roofmark

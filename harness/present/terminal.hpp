@@ -43,6 +43,8 @@ class Progress {
   void show(const std::string& case_name, std::string_view stage);
   void show(const std::string& case_name, const Course& course);
   void done(const Record& record);
+  /// More cases than it was made for.
+  void expect(std::size_t more_cases) { cases_ += more_cases; }
   void clear();
 
  private:

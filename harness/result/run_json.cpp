@@ -185,6 +185,7 @@ Json to_json(const Finding& finding) {
   put(json, "brief", finding.brief);
   if (finding.size > 0) put(json, "size", finding.size);
   if (!finding.ranks.empty()) json["ranks"] = finding.ranks;
+  put(json, "times_alone", finding.times_alone);
   return json;
 }
 

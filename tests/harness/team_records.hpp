@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/team/rank_info.hpp"
@@ -94,6 +96,25 @@ inline std::vector<Record> ping_pong(const std::vector<RankInfo>& members, const
 inline std::vector<Record> ping_pong(int ranks, const std::vector<std::size_t>& sizes,
                                      const std::function<double(int, int, std::size_t)>& seconds) {
   return ping_pong(rounds_of_pairs(ranks), sizes, seconds);
+}
+
+/// As --case 'ping_pong/int8/bytes:B/from:A/to:B' measures them.
+inline std::vector<Record> pairs_alone(const std::vector<std::pair<int, int>>& pairs, int ranks,
+                                       const std::vector<std::size_t>& sizes,
+                                       const std::function<double(int, int, std::size_t)>& seconds) {
+  std::vector<Record> all;
+  for (const auto& [one, other] : pairs) {
+    std::vector<int> colours(static_cast<std::size_t>(ranks), -1);
+    for (const int rank : {one, other}) colours[static_cast<std::size_t>(rank)] = 0;
+    for (Record& record : ping_pong(std::vector<std::vector<int>>{colours}, sizes, seconds)) {
+      const auto round =
+          std::find_if(record.shape.begin(), record.shape.end(), [](const auto& key) { return key.first == "round"; });
+      *round = {"from", std::to_string(one)};
+      record.shape.insert(std::next(round), {"to", std::to_string(other)});
+      all.push_back(record);
+    }
+  }
+  return all;
 }
 
 }  // namespace roofmark

@@ -146,9 +146,13 @@ def test_a_limited_link_is_measured(hosts, tmp_path):
 def test_a_slow_host_is_named_and_no_other(hosts, tmp_path):
     """The other hosts have a limit too, so that the cores matter less."""
     made = hosts(3, {0: 800, 1: 800, 2: 200})
-    found = guilty(measured(made, tmp_path, lambda result: {finding["kind"] for finding in guilty(result)} == {"slow_rank"},
-                            "--filter", "^ping_pong/"))
+    result = measured(made, tmp_path, lambda result: {finding["kind"] for finding in guilty(result)} == {"slow_rank"},
+                      "--filter", "^ping_pong/")
+    found = guilty(result)
     assert found
+    alone = [entry["name"] for entry in result["benchmarks"] if "/from:" in entry["name"]]
+    assert len(alone) == 2 and all("/bytes:4194304/" in name for name in alone)
     for finding in found:
+        assert finding["times_alone"] > 2 and finding["text"].endswith(": slow without other traffic, too")
         assert finding["kind"] == "slow_rank" and f"rank 2 ({made.names[2]})" in finding["text"]
         assert not any(name in finding["text"] for name in made.names[:2])

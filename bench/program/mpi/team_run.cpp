@@ -46,18 +46,10 @@ namespace roofmark {
 
 namespace {
 
-Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
-  Plan plan = together(team, [&] {
-    if (job == TeamJob::devices) {
-      Selection of_each = selection;
-      of_each.only_device = true;
-      return roofmark::plan(crew.info, of_each);
-    }
-    Listing listing{crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
-    return arranged(lists_of(listing, selection, true), selection, crew.info.backend);
-  });
+/// All ranks list the same cases, and what one rank cannot do, none does; the reason is the first such rank's.
+void agree(MpiTeam& team, const std::vector<std::vector<Group>*>& all_groups) {
   std::vector<Case*> cases;
-  for (std::vector<Group>* groups : {&plan.ceilings, &plan.suite}) {
+  for (std::vector<Group>* groups : all_groups) {
     for (Group& group : *groups) {
       for (Case& c : group.cases) cases.push_back(&c);
     }
@@ -75,7 +67,6 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
-  // What one rank cannot do, none does; the reason is the first such rank's.
   const std::vector<std::vector<std::string>> reasons = team.gather(unsupported);
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -83,6 +74,22 @@ Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabri
       cases[i]->unsupported = fmt::format("{}: {}", team.describe(static_cast<int>(rank)), reasons[rank][i]);
     }
   }
+}
+
+Listing listing_of(const Crew& crew, const Fabric& fabric, const Selection& selection) {
+  return {crew.info, selection.suite, selection.cache, selection.memory_fraction, &fabric};
+}
+
+Plan team_plan(MpiTeam& team, TeamJob job, const Crew& crew, const Fabric& fabric, const Selection& selection) {
+  Plan plan = together(team, [&] {
+    if (job == TeamJob::devices) {
+      Selection of_each = selection;
+      of_each.only_device = true;
+      return roofmark::plan(crew.info, of_each);
+    }
+    return arranged(lists_of(listing_of(crew, fabric, selection), selection, true), selection, crew.info.backend);
+  });
+  agree(team, {&plan.ceilings, &plan.suite});
   return plan;
 }
 
@@ -220,10 +227,26 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
   Fabric fabric = job == TeamJob::collectives ? together(team, [&] { return make_fabric(team, crew, watch); }) : Fabric();
   fabric.step = [&] { watch.part(); };
   watch.set_timeout(timeout_seconds(run));
-  return run_plan(run,
-                  {*crew.device, team, watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
-                   crew.note, team_style(run)},
-                  session);
+  RunSetup setup = {
+      *crew.device, team,           watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
+      crew.note,    team_style(run)};
+  // Pairs that stand out in their rounds are measured again, alone. In a suite of loads that last, the time is given away.
+  if (job == TeamJob::collectives && !facts_of(run.selection.suite).total_seconds) {
+    setup.more = [&](const std::vector<std::string>& names) {
+      std::vector<Group> groups;
+      try {
+        groups = together(team, [&] { return cases_of(names, listing_of(crew, fabric, run.selection), run.selection, true); });
+      } catch (const UsageError& error) {
+        if (team.rank() == 0) say(run.program, error.what());
+      }
+      agree(team, {&groups});
+      if (team.rank() == 0 && !run.quiet && !groups.empty()) {
+        say(run.program, "somebody stands out in the rounds of pairs: measuring their pairs alone");
+      }
+      return groups;
+    };
+  }
+  return run_plan(run, setup, session);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "harness/judge/ranks/bus_bandwidth.hpp"
@@ -16,6 +18,8 @@
 
 namespace roofmark {
 
+inline constexpr std::size_t kMostJudgedAlone = 8;
+
 struct Communication {
   std::vector<LatencyFit> fits;
   std::vector<RingPrediction> rings;
@@ -25,7 +29,9 @@ struct Communication {
   std::vector<Slowest> slowest;
   std::string slow;               ///< who_is_slow
   std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results, transports
-  bool tells_network = false;     ///< how ranks reach other hosts; without it that nothing is found says nothing
+  /// The names of cases that would tell more: pairs alone, of the first kMostJudgedAlone findings on pairs.
+  std::vector<std::string> measure_next;
+  bool tells_network = false;  ///< how ranks reach other hosts; without it that nothing is found says nothing
   /// Of the kinds that ranks show by differing from each other (FoundBy::ranks), those for which there was enough to compare.
   std::set<FindingKind> compared;
 };

@@ -16,12 +16,12 @@ namespace roofmark {
 
 namespace {
 
-struct MeasuredPair {
+struct MeasuredPair : TripTime {
   std::pair<int, int> pair;  ///< a < b
-  double seconds = 0, low = 0, high = 0;
 };
 
-/// Of one trip, in a round of pairs.
+bool is_alone(const Record& record) { return !value_of(record.shape, "from").empty(); }
+
 std::vector<MeasuredPair> measured_pairs(const Record& record) {
   if (!bus_bandwidth(record) || record.message->pattern != Pattern::pairs) return {};
   const Message& message = *record.message;
@@ -36,10 +36,9 @@ std::vector<MeasuredPair> measured_pairs(const Record& record) {
     const RankTimes& slower = one->median > other->median ? *one : *other;
     if (!(slower.median > 0)) continue;
     const double trips = message.trips;
-    found.push_back({{a, b},
-                     slower.median / trips,
-                     slower.interval_low.value_or(slower.median) / trips,
-                     slower.interval_high.value_or(slower.median) / trips});
+    found.push_back({{slower.median / trips, slower.interval_low.value_or(slower.median) / trips,
+                      slower.interval_high.value_or(slower.median) / trips},
+                     {a, b}});
   }
   return found;
 }
@@ -94,13 +93,29 @@ class Crowds {
 
 }  // namespace
 
+TimesAlone times_alone(const std::vector<Record>& records) {
+  TimesAlone times;
+  for (const Record& record : records) {
+    if (!is_alone(record)) continue;
+    for (const MeasuredPair& measured : measured_pairs(record)) {
+      const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured);
+      if (!added && measured.seconds < place->second.seconds) place->second = measured;
+    }
+  }
+  return times;
+}
+
 PairTimes pair_times(const std::vector<Record>& records) {
   PairTimes times;
   for (const Record& record : records) {
+    if (is_alone(record)) continue;
     for (const MeasuredPair& measured : measured_pairs(record)) {
       const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured.seconds);
       if (!added) place->second = std::min(place->second, measured.seconds);  // the better of two ways
     }
+  }
+  for (const auto& [bytes, pairs] : times_alone(records)) {
+    for (const auto& [pair, time] : pairs) times[bytes].emplace(pair, time.seconds);
   }
   return times;
 }
@@ -113,7 +128,7 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
   std::map<Kind, std::vector<OfRound>> by_kind;
   int round = 0;
   for (const Record& record : records) {
-    if (!value_of(record.shape, "from").empty()) continue;
+    if (is_alone(record)) continue;
     const std::vector<MeasuredPair> pairs = measured_pairs(record);
     if (pairs.empty()) continue;
     const Crowds crowds(record.message->groups, places);

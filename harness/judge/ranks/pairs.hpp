@@ -14,7 +14,16 @@
 
 namespace roofmark {
 
-/// Seconds of one trip by size and pair (a < b): half a round trip, by the slower of the two ranks' medians.
+/// Of one trip: half a round trip, by the slower of the two ranks' medians, with its 95 % interval; where that is unknown,
+/// `low` and `high` are the time itself.
+struct TripTime {
+  double seconds = 0, low = 0, high = 0;
+};
+/// Of pairs that were measured alone (from:A/to:B), by size and pair (a < b); of both directions the faster.
+using TimesAlone = std::map<std::size_t, std::map<std::pair<int, int>, TripTime>>;
+TimesAlone times_alone(const std::vector<Record>& records);
+
+/// Seconds of one trip by size and pair (a < b), in a round; of a pair that is in no measured round, alone.
 using PairTimes = std::map<std::size_t, std::map<std::pair<int, int>, double>>;
 PairTimes pair_times(const std::vector<Record>& records);
 

@@ -174,10 +174,11 @@ Stragglers stragglers_of(const std::vector<Record>& records, const Places& place
   find_slow_in_suite(records, places, made);
   if (share_cores) return made;
   const RelativePairTimes relative = relative_pair_times(records, places);
+  const TimesAlone alone = times_alone(records);
   made.in_rounds = !relative.empty();
   for (const auto& [which, sizes] : std::views::reverse(relative)) {  // those within hosts first
     if (which.compared) {
-      find_in_pairs(which, relative, places, made);
+      find_in_pairs(which, relative, alone, places, made);
     } else {
       made.not_compared += most_pairs(sizes);
     }

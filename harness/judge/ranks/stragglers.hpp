@@ -9,6 +9,7 @@
 
 #include "harness/judge/ranks/deviation.hpp"
 #include "harness/judge/ranks/pairs.hpp"
+#include "harness/judge/ranks/pairs_alone.hpp"
 #include "harness/judge/ranks/places.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/measurement.hpp"
@@ -56,6 +57,7 @@ struct Slowest {
 struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
+  std::vector<PairsAlone> alone;  ///< of the findings by pairs
   /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
   std::size_t not_compared = 0;  ///< pairs of ComparedPairs that are not compared

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/judge/ranks/pairs_alone.hpp"
 #include "harness/judge/ranks/rank_groups.hpp"
 #include "harness/judge/ranks/slow_pairs.hpp"
 #include "harness/model/units.hpp"
@@ -95,15 +96,15 @@ std::vector<InRound<Group>> in_rounds(std::size_t bytes, bool linked, const Rela
 
 }  // namespace
 
-void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, const Places& places, Stragglers& made) {
-  std::vector<Finding>& findings = made.findings;
+void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, const TimesAlone& alone, const Places& places,
+                   Stragglers& made) {
   SlowPairs<int> ranks;
   SlowPairs<std::string> hosts;
   const bool linked = which.linked;
   const std::string which_hosts = with_ranks(which, places), which_pairs = places.kind(linked, which_hosts);
   const std::map<std::size_t, PairsOf<int>>& measured = times.at(which);
   const int sizes = static_cast<int>(measured.size());
-  const PairsOf<int>& largest = measured.rbegin()->second;
+  const auto& [largest_bytes, largest] = *measured.rbegin();
   std::optional<double> scatter;
   if (sizes >= kLargeSizes) scatter = scatter_between(largest, std::next(measured.rbegin())->second);
   if (const std::string groups = groups_in_words(largest, times_of_ends(largest), places); !groups.empty()) {
@@ -149,15 +150,25 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
       linked ? std::string()
              : fmt::format("; if no other host{} is below its leaf switch, the switch's uplinks may be slow",
                            which_hosts.empty() ? " of this run" : which_hosts);
+  // A finding, with what pairs that were measured alone add to it.
+  const auto add = [&](Finding finding, const std::optional<PairsAlone>& pairs) {
+    if (pairs) {
+      finding.text += in_words(*pairs, alone);
+      if (const auto ratio = ratio_alone(*pairs, alone)) finding.times_alone = ratio->times;
+      made.alone.push_back(*pairs);
+    }
+    made.findings.push_back(std::move(finding));
+  };
   const auto add_end = [&](FindingKind kind, const std::string& who, const char* whom, const SlowAtSizes& seen,
-                           std::vector<int> whose) {
-    findings.push_back({kind,
-                        fmt::format("{}: its best pair {} takes {:.2f} times the median of the {}{} ({}){}", who, which_pairs,
-                                    seen.worst.times, whom, words(seen.worst), of_sizes(seen), or_leaf),
-                        {},
-                        seen.worst.times,
-                        brief(who, seen),
-                        std::move(whose)});
+                           const std::vector<int>& whose) {
+    add({kind,
+         fmt::format("{}: its best pair {} takes {:.2f} times the median of the {}{} ({}){}", who, which_pairs,
+                     seen.worst.times, whom, words(seen.worst), of_sizes(seen), or_leaf),
+         {},
+         seen.worst.times,
+         brief(who, seen),
+         whose},
+        alone_of_end(largest_bytes, largest, whose, places));
   };
   for (const auto& [host, seen] : worst_first(hosts.ends)) {
     add_end(FindingKind::slow_host, host, "hosts", seen, places.ranks_of(host));
@@ -166,26 +177,26 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
     add_end(FindingKind::slow_rank, places.describe(rank), "ranks", seen, {rank});
   }
   const auto add_pair = [&](const std::string& who, const char* what, const char* way, const SlowAtSizes& seen,
-                            std::vector<int> whose, const std::string& alone) {
-    findings.push_back({FindingKind::slow_link,
-                        fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({}){}", who, what,
-                                    seen.worst.times, of_sizes(seen), alone),
-                        {},
-                        seen.worst.times,
-                        fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
-                        std::move(whose)});
-  };
-  for (const auto& [pair, seen] : worst_first(hosts.pairs)) {
-    std::vector<int> both = places.ranks_of(pair.first), others = places.ranks_of(pair.second);
+                            const std::vector<int>& ones, const std::vector<int>& others) {
+    std::vector<int> both = ones;
     both.insert(both.end(), others.begin(), others.end());
     std::sort(both.begin(), both.end());
-    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen, both, "");
+    add({FindingKind::slow_link,
+         fmt::format("{}: {} takes {:.2f} times what most pairs of either end take ({})", who, what, seen.worst.times,
+                     of_sizes(seen)),
+         {},
+         seen.worst.times,
+         fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
+         std::move(both)},
+        alone_of_link(largest_bytes, largest, ones, others, places));
+  };
+  for (const auto& [pair, seen] : worst_first(hosts.pairs)) {
+    add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen,
+             places.ranks_of(pair.first), places.ranks_of(pair.second));
   }
   for (const auto& [pair, seen] : worst_first(ranks.pairs)) {
     add_pair(fmt::format("{} and {}", places.describe(pair.first), places.describe(pair.second)), "this pair", "link", seen,
-             {pair.first, pair.second},
-             fmt::format("; alone: --case 'ping_pong/int8/bytes:{}/from:{}/to:{}'", measured.rbegin()->first, pair.first,
-                         pair.second));
+             {pair.first}, {pair.second});
   }
 }
 

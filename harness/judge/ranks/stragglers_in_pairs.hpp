@@ -8,7 +8,9 @@
 
 namespace roofmark {
 
-/// Adds the slow ranks, hosts and links of one set of pairs. `times`: all, which share the network in their rounds.
-void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, const Places& places, Stragglers& made);
+/// Adds the slow ranks, hosts and links of one set of pairs. `times`: all, which share the network in their rounds. `alone`: of
+/// pairs that were measured alone.
+void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, const TimesAlone& alone, const Places& places,
+                   Stragglers& made);
 
 }  // namespace roofmark

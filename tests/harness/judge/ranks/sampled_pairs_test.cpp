@@ -48,24 +48,6 @@ TEST(SampledPairs, NobodyIsSlowForBeingOnTwoRails) {
   }
 }
 
-/// As --case 'ping_pong/int8/bytes:B/from:A/to:B' measures them.
-std::vector<Record> pairs_alone(const std::vector<std::pair<int, int>>& pairs, int ranks,
-                                const std::function<double(int, int, std::size_t)>& seconds) {
-  std::vector<Record> all;
-  for (const auto& [one, other] : pairs) {
-    std::vector<int> colours(static_cast<std::size_t>(ranks), -1);
-    for (const int rank : {one, other}) colours[static_cast<std::size_t>(rank)] = 0;
-    for (Record& record : ping_pong(std::vector<std::vector<int>>{colours}, {8, 1'000'000}, seconds)) {
-      const auto round =
-          std::find_if(record.shape.begin(), record.shape.end(), [](const auto& key) { return key.first == "round"; });
-      *round = {"from", std::to_string(one)};
-      record.shape.insert(std::next(round), {"to", std::to_string(other)});
-      all.push_back(record);
-    }
-  }
-  return all;
-}
-
 std::vector<std::pair<int, int>> row_of_last(int ranks) {
   std::vector<std::pair<int, int>> row;
   for (int rank = 0; rank + 1 < ranks; ++rank) row.emplace_back(ranks - 1, rank);
@@ -78,7 +60,7 @@ TEST(PairsAlone, NobodyIsNamedForThem) {
   const auto two_leaves = [](int a, int b, std::size_t bytes) {
     return (1e-5 + double(bytes) / 50e9) * (1 + 0.01 * std::sin(12.9898 * a + 78.233 * b)) * ((a < 2) == (b < 2) ? 1 : 2);
   };
-  const auto found = analyze_communication(pairs_alone(row_of_last(8), 8, two_leaves), hosts);
+  const auto found = analyze_communication(pairs_alone(row_of_last(8), 8, {8, 1'000'000}, two_leaves), hosts);
   EXPECT_THAT(found.findings, IsEmpty());
   EXPECT_THAT(found.slow, testing::StartsWith("this run did not check for slow ranks: rounds of pairs are among the cases"));
 }
@@ -87,7 +69,7 @@ TEST(PairsAlone, LeaveTheVerdictOnRoundsAsItIs) {
   const std::vector<RankInfo> hosts = members({"a", "a", "b", "b", "c", "c", "d", "d"});
   const auto even = [](int a, int b, std::size_t) { return 1e-5 * (1 + 0.01 * std::sin(12.9898 * a + 78.233 * b)); };
   std::vector<Record> records = ping_pong(hosts, {8, 1'000'000}, even);
-  const std::vector<Record> alone = pairs_alone({{0, 7}}, 8, even);
+  const std::vector<Record> alone = pairs_alone({{0, 7}}, 8, {8, 1'000'000}, even);
   records.insert(records.end(), alone.begin(), alone.end());
   EXPECT_EQ(analyze_communication(records, hosts).slow, "no rank, host or pair stands out");
 }
@@ -107,7 +89,7 @@ TEST(PairsAlone, WhatWasBesideAPairInARoundStaysKnown) {
     return healthy(a, b) * (std::count(shared.begin(), shared.end(), std::pair(a, b)) > 0 ? 2 : 1);
   });
   ASSERT_THAT(analyze_communication(records, hosts).findings, IsEmpty());
-  const auto alone = pairs_alone({shared[0]}, 8, [&](int a, int b, std::size_t) { return healthy(a, b); });
+  const auto alone = pairs_alone({shared[0]}, 8, {8, 1'000'000}, [&](int a, int b, std::size_t) { return healthy(a, b); });
   records.insert(records.end(), alone.begin(), alone.end());
   EXPECT_THAT(analyze_communication(records, hosts).findings, IsEmpty());
 }

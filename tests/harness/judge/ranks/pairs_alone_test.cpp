@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The roofmark authors
+// SPDX-License-Identifier: Apache-2.0
+// What pairs that are measured alone after the rounds say of those that stood out in them.
+#include "harness/judge/ranks/pairs_alone.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/judge/ranks/communication.hpp"
+#include "harness/model/case_pattern.hpp"
+#include "tests/harness/team_records.hpp"
+
+namespace roofmark {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// How much longer a pair takes, in its round or alone.
+using Times = std::function<double(int, int)>;
+
+double even(int /*a*/, int /*b*/) { return 1; }
+
+class Team {
+ public:
+  explicit Team(const std::vector<std::string>& hosts) : members_(members(hosts)) {}
+
+  Communication in_rounds(const Times& times) {
+    records_ = ping_pong(members_, kSizes, seconds(times));
+    set_intervals();
+    return analyze_communication(records_, members_);
+  }
+  /// What a run measures next, as long as there is any.
+  Communication alone(const Times& times) {
+    std::vector<std::pair<int, int>> pairs;
+    for (const std::string& name : analyze_communication(records_, members_).measure_next) {
+      const CaseName c = names_of_pattern(name).at(0);
+      EXPECT_EQ(value_of(c.shape, "bytes"), std::to_string(kSizes.back()));
+      pairs.emplace_back(std::stoi(value_of(c.shape, "from")), std::stoi(value_of(c.shape, "to")));
+    }
+    const auto ranks = static_cast<int>(members_.size());
+    for (const Record& record : pairs_alone(pairs, ranks, {kSizes.back()}, seconds(times))) records_.push_back(record);
+    set_intervals();
+    return analyze_communication(records_, members_);
+  }
+
+ private:
+  const std::vector<std::size_t> kSizes = {8, 65536, 16'000'000, 64'000'000};
+
+  std::function<double(int, int, std::size_t)> seconds(const Times& times) const {
+    return [this, times](int a, int b, std::size_t bytes) {
+      const bool within = members_[std::size_t(a)].host == members_[std::size_t(b)].host;
+      const double scatter = 1 + 0.005 * std::sin(12.9898 * a + 78.233 * b);
+      return (1e-5 + double(bytes) / (within ? 200e9 : 25e9)) * scatter * times(a, b);
+    };
+  }
+  void set_intervals() {
+    for (Record& record : records_) {
+      for (auto& rank : record.measurement->ranks) {
+        if (!rank) continue;
+        rank->interval_low = rank->median * 0.99;
+        rank->interval_high = rank->median * 1.01;
+      }
+    }
+  }
+
+  std::vector<RankInfo> members_;
+  std::vector<Record> records_;
+};
+
+const std::vector<std::string> kEightHosts = {"a", "b", "c", "d", "e", "f", "g", "h"};
+const std::vector<std::string> kFourHosts = {"a", "a", "b", "b", "c", "c", "d", "d"};
+
+TEST(SlowAlone, NobodyIsMeasuredAgainWhereNobodyIsSlow) {
+  EXPECT_THAT(Team(kEightHosts).in_rounds(even).measure_next, IsEmpty());
+}
+
+TEST(SlowAlone, ALink) {
+  Team team(kEightHosts);
+  const Times slow = [](int a, int b) { return a == 2 && b == 5 ? 2 : 1; };
+  const Communication before = team.in_rounds(slow);
+  ASSERT_THAT(before.findings, SizeIs(1));
+  EXPECT_FALSE(before.findings[0].times_alone);
+  EXPECT_THAT(before.findings[0].text, EndsWith("; alone: --case 'ping_pong/int8/bytes:64000000/from:2/to:5'"));
+  ASSERT_THAT(before.measure_next, SizeIs(3));
+  EXPECT_EQ(before.measure_next[0], "ping_pong/int8/bytes:64000000/from:2/to:5");
+  EXPECT_THAT(before.measure_next[1], HasSubstr(":2")) << "of either rank another pair";
+  EXPECT_THAT(before.measure_next[2], HasSubstr(":5"));
+  const Communication after = team.alone(slow);
+  ASSERT_THAT(after.findings, SizeIs(1));
+  EXPECT_NEAR(after.findings[0].times_alone.value(), 2, 0.05);
+  EXPECT_THAT(after.findings[0].text,
+              AllOf(HasSubstr("rank 2 (c) and rank 5 (f): this pair takes "), HasSubstr("; each alone, ranks 2 and 5 take "),
+                    EndsWith(": slow without other traffic, too")));
+  EXPECT_THAT(after.measure_next, IsEmpty());
+}
+
+TEST(SlowAlone, NotALinkThatIsSlowBesideOthers) {
+  Team team(kEightHosts);
+  team.in_rounds([](int a, int b) { return a == 2 && b == 5 ? 2 : 1; });
+  const Communication after = team.alone(even);
+  ASSERT_THAT(after.findings, SizeIs(1));
+  EXPECT_EQ(after.findings[0].kind, FindingKind::slow_link);
+  EXPECT_NEAR(after.findings[0].times_alone.value(), 1, 0.02);
+  EXPECT_THAT(after.findings[0].text, EndsWith(": slow only beside other traffic, or only for a time"));
+  const auto cell = std::find_if(after.pairs.begin(), after.pairs.end(),
+                                 [](const PairTime& pair) { return pair.a == 2 && pair.b == 5 && pair.bytes == 64'000'000; });
+  ASSERT_NE(cell, after.pairs.end());
+  EXPECT_NEAR(cell->seconds, 2 * 64e6 / 25e9, 1e-4) << "the matrix is of the rounds";
+}
+
+TEST(SlowAlone, ARankBesideAPairOfOthers) {
+  Team team(kEightHosts);
+  const Times slow = [](int a, int b) { return a == 3 || b == 3 ? 1.5 : 1; };
+  ASSERT_THAT(team.in_rounds(slow).measure_next, SizeIs(2));
+  const Communication after = team.alone(slow);
+  ASSERT_THAT(after.findings, SizeIs(1));
+  EXPECT_EQ(after.findings[0].kind, FindingKind::slow_rank);
+  EXPECT_NEAR(after.findings[0].times_alone.value(), 1.5, 0.05);
+  EXPECT_THAT(after.findings[0].text, EndsWith(": slow without other traffic, too"));
+}
+
+TEST(SlowAlone, AHostByAPairOfItsRanks) {
+  Team team(kFourHosts);
+  const Times slow = [](int a, int b) { return a / 2 != b / 2 && (a / 2 == 2 || b / 2 == 2) ? 1.5 : 1; };
+  ASSERT_THAT(team.in_rounds(slow).measure_next, SizeIs(2));
+  const Communication after = team.alone(slow);
+  ASSERT_THAT(after.findings, SizeIs(1));
+  EXPECT_EQ(after.findings[0].kind, FindingKind::slow_host);
+  EXPECT_NEAR(after.findings[0].times_alone.value(), 1.5, 0.05);
+}
+
+TEST(SlowAlone, TheWayBetweenTwoHosts) {
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < 16; ++rank) hosts.push_back("node" + std::to_string(rank / 2));
+  Team team(hosts);
+  const Times slow = [](int a, int b) { return a / 2 == 2 && b / 2 == 6 ? 1.6 : 1; };
+  const Communication before = team.in_rounds(slow);
+  ASSERT_THAT(before.measure_next, SizeIs(3));
+  EXPECT_THAT(before.measure_next[1], testing::Not(testing::ContainsRegex("to:1[23]$"))) << "with a third host";
+  const Communication after = team.alone(slow);
+  ASSERT_THAT(after.findings, SizeIs(1));
+  EXPECT_THAT(after.findings[0].text, HasSubstr("node2 and node6: a typical pair of their ranks"));
+  EXPECT_NEAR(after.findings[0].times_alone.value(), 1.6, 0.05);
+}
+
+// Many pairs, one after the other, would take longer than the suite.
+TEST(SlowAlone, TheWorstFewAlone) {
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < 48; ++rank) hosts.push_back("node" + std::to_string(rank));
+  Team team(hosts);
+  const Communication before = team.in_rounds([](int a, int b) { return b == a + 24 && a % 2 == 0 ? 2 : 1; });
+  EXPECT_GT(before.findings.size(), kMostJudgedAlone);
+  EXPECT_LE(before.measure_next.size(), 3 * kMostJudgedAlone);
+  EXPECT_GT(before.measure_next.size(), kMostJudgedAlone);
+}
+
+TEST(PairsAlone, AreOfTheSameWay) {
+  std::vector<RankInfo> ranks = members({"a", "a", "a", "a"});
+  for (RankInfo& rank : ranks) rank.numa_node = rank.rank / 2;
+  const Places places(ranks);
+  PairsOf<int> pairs;
+  for (int a = 0; a < 4; ++a) {
+    for (int b = a + 1; b < 4; ++b) pairs[{a, b}] = {a / 2 == b / 2 ? 0.5 : 1.0, 0.5, 1.0, 0};
+  }
+  const auto across = alone_of_link(8, pairs, {0}, {2}, places);
+  ASSERT_TRUE(across);
+  EXPECT_THAT(across->others, ElementsAre(std::pair(0, 3), std::pair(1, 2)));
+  EXPECT_FALSE(alone_of_link(8, pairs, {0}, {1}, places)) << "the only pair of this node";
+}
+
+}  // namespace
+}  // namespace roofmark
