@@ -76,7 +76,7 @@ int number_of(std::string_view text) {
   return number;
 }
 
-/// As NCCL reads it: an empty list names all.
+/// As NCCL reads it: an empty list names all. Of device:port:rail:plane each field but the first may be empty.
 bool is_named(const Nic& port, std::string_view list, bool whole_names) {
   const std::string_view name = port.name;
   const auto colon = name.find(':');
@@ -87,12 +87,13 @@ bool is_named(const Nic& port, std::string_view list, bool whole_names) {
     const auto comma = list.find(',');
     const std::string_view entry = list.substr(0, comma);
     list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-    const auto end = entry.find(':');
-    const std::string_view its = entry.substr(0, end);
+    const std::string_view its = entry.substr(0, entry.find(':'));
     if (its.empty()) continue;
     any = true;
+    std::string_view port_number = entry.substr(std::min(its.size() + 1, entry.size()));
+    port_number = port_number.substr(0, port_number.find(':'));
     const bool is_device = whole_names ? device == its : device.starts_with(its);
-    if (is_device && (end == std::string_view::npos || number_of(entry.substr(end + 1)) == number)) return true;
+    if (is_device && (port_number.empty() || number_of(port_number) == number)) return true;
   }
   return !any;
 }

@@ -231,6 +231,8 @@ TEST(PortsOfCollectives, AreThoseThatNcclIsToldToUse) {
   EXPECT_EQ(choice_of(ports, "=mlx5_1:2,mlx5_0:1"), "mlx5_0:1 mlx5_1:2 | mlx5_1:1 mlx5_10:1 bnxt_0:1");
   EXPECT_EQ(choice_of(ports, "^mlx5_1,bnxt"), "mlx5_0:1 | mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1");
   EXPECT_EQ(choice_of(ports, "^=mlx5_1:1,mlx5_0"), "mlx5_1:2 mlx5_10:1 bnxt_0:1 | mlx5_0:1 mlx5_1:1");
+  EXPECT_EQ(choice_of(ports, "=mlx5_1::0:0,mlx5_0:1:0:1"), "mlx5_0:1 mlx5_1:1 mlx5_1:2 | mlx5_10:1 bnxt_0:1")
+      << "with rail and plane, of all ports or of one";
   EXPECT_EQ(choice_of(ports, "nothing"), "| mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1");
   EXPECT_EQ(choice_of(ports, "="), "mlx5_0:1 mlx5_1:1 mlx5_1:2 mlx5_10:1 bnxt_0:1 |") << "an empty list names all";
   EXPECT_EQ(choice_of({{"eth0", "Ethernet", 10e9, {}}}, "mlx5_0"), "eth0 |") << "it names no such interface";
