@@ -3,10 +3,13 @@
 #include "harness/team/variables.hpp"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -45,9 +48,14 @@ constexpr Rule kRules[] = {
     {"NCCL_MAX_P2P_NCHANNELS", Alike::team},
     {"NCCL_NCHANNELS_PER_NET_PEER", Alike::team},
     {"NCCL_P2P_NET_CHUNKSIZE", Alike::team},
+    {"NCCL_P2P_NVL_CHUNKSIZE", Alike::team},
+    {"NCCL_P2P_PCI_CHUNKSIZE", Alike::team},
+    {"NCCL_P2P_LL_THRESHOLD", Alike::team},
+    {"NCCL_ALLOC_P2P_NET_LL_BUFFERS", Alike::team},
     {"NCCL_COLLNET_ENABLE", Alike::team},
     {"NCCL_NVLS_ENABLE", Alike::team},
     {"NCCL_MNNVL_ENABLE", Alike::team},
+    {"NCCL_WIN_ENABLE", Alike::team},
     {"NCCL_NET", Alike::team},
     {"NCCL_NET_PLUGIN", Alike::team},
     {"NCCL_IB_DISABLE", Alike::team},
@@ -90,11 +98,15 @@ Alike rule_for(std::string_view name) {
   return found == std::end(kRules) ? Alike::usually : found->alike;
 }
 
+/// As NCCL reads it (ncclLoadParam): a word is 0.
+long long number(std::string_view value) { return std::strtoll(std::string(value).c_str(), nullptr, 0); }
+
 /// Empty without it. What disables nothing is as good as not there.
 std::string value_of(const RankInfo& member, const std::string& name) {
   const auto found = member.variables.find(name);
   if (found == member.variables.end()) return {};
-  return name.ends_with("_DISABLE") && found->second == "0" ? std::string() : found->second;
+  const bool disables = name.starts_with("NCCL_") ? number(found->second) != 0 : found->second != "0";
+  return name.ends_with("_DISABLE") && !disables ? std::string() : found->second;
 }
 
 enum class Part { all, inside, network };
@@ -102,16 +114,35 @@ enum class Part { all, inside, network };
 struct Limit {
   std::string_view name;
   Part part;
-  bool (*limits)(std::string_view value);  ///< of a value in upper case, not empty
+  bool (*limits)(const std::string& value);  ///< not empty
   std::string_view effect;
 };
 
-bool any(std::string_view) { return true; }
-bool is_on(std::string_view value) { return value != "0"; }
-bool is_off(std::string_view value) { return value == "0"; }
-bool is_never(std::string_view value) { return value == "LOC" || value == "0"; }
-// SYS, or one of the integers that stood for it.
-bool is_near(std::string_view value) { return value != "SYS" && value != "4" && value != "5"; }
+bool is(const std::string& value, const char* word) { return strcasecmp(value.c_str(), word) == 0; }
+
+bool any(const std::string&) { return true; }
+bool is_on(const std::string& value) { return number(value) != 0; }
+bool is_off(const std::string& value) { return number(value) == 0; }
+
+/// How far apart two devices are, nearest first, in NCCL's words, whose case matters (ncclGetLevel), or one of the integers
+/// that stood for some of them. Empty for what NCCL ignores.
+std::optional<int> distance(std::string_view value) {
+  constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
+  constexpr std::string_view kIntegers[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
+  if (!value.empty() && value[0] >= '0' && value[0] <= '9') {
+    value = kIntegers[std::min<std::size_t>(static_cast<std::size_t>(number(value)), std::size(kIntegers) - 1)];
+  }
+  const auto* const level = std::find(std::begin(kLevels), std::end(kLevels), value);
+  return level == std::end(kLevels) ? std::nullopt : std::optional(static_cast<int>(level - std::begin(kLevels)));
+}
+bool is_below(const std::string& value, std::string_view level) {
+  const auto most = distance(value);
+  return most && *most < *distance(level);
+}
+bool is_never(const std::string& value) { return is_below(value, "NVL"); }
+bool is_near(const std::string& value) { return is_below(value, "SYS"); }
+/// A NIC and a GPU are no nearer to each other than at one PCIe switch.
+bool is_below_nics(const std::string& value) { return is_below(value, "PIX"); }
 bool is_p2p_level(std::string_view name) { return name == "NCCL_P2P_LEVEL"; }
 
 /// NVLink joins every two GPUs of a host without a third between them: NVLink is the nearest distance, which each level but LOC
@@ -127,10 +158,11 @@ bool nvlink_joins_all(const std::vector<RankInfo>& members) {
   }
   return true;
 }
-bool is_socket(std::string_view value) { return value == "SOCKET"; }
-
-bool asks_for_log(std::string_view value) { return asks_for_nccl_log(std::string(value)); }
-bool is_none(std::string_view value) { return value == "NONE"; }
+bool is_socket(const std::string& value) { return is(value, "socket"); }
+bool is_none(const std::string& value) { return is(value, "none"); }
+/// NCCL has 64 channels at most: to allow as many raises the limit that it sets itself on some GPUs.
+bool is_cap(const std::string& value) { return number(value) < 64; }
+bool is_thrifty(const std::string& value) { return value[0] != '0' && !is(value, "default"); }
 
 constexpr std::string_view kNoLog =
     "NCCL's log is yours, so which transports and algorithms it uses is not in the results, and a fallback from NVLink or RDMA "
@@ -150,19 +182,23 @@ constexpr Limit kLimits[] = {
     {"NCCL_NET", Part::network, is_socket, "hosts exchange data over IP sockets, not InfiniBand or RoCE; unset it"},
     {"NCCL_NET_PLUGIN", Part::network, is_none,
      "NCCL loads no network plugin: over cards that need one, such as AWS' EFA, hosts exchange data over IP sockets; unset it"},
-    {"NCCL_NET_GDR_LEVEL", Part::network, is_never,
+    {"NCCL_NET_GDR_LEVEL", Part::network, is_below_nics,
      "NICs do not access the GPUs' memory (GPUDirect RDMA), so data goes through the host's; unset it"},
+    {"NCCL_NET_GDR_READ", Part::network, is_off,
+     "NICs do not read the GPUs' memory (GPUDirect RDMA), so what is sent goes through the host's; unset it"},
     {"NCCL_ALGO", Part::all, any, "NCCL chooses only among these algorithms, which not every size suits; unset it"},
     {"NCCL_PROTO", Part::all, any, "NCCL chooses only among these protocols, which not every size suits; unset it"},
-    {"NCCL_MAX_NCHANNELS", Part::all, any, "NCCL uses at most this many channels; unset it"},
-    {"NCCL_MAX_CTAS", Part::all, any, "NCCL uses at most this many thread blocks; unset it"},
+    {"NCCL_MAX_NCHANNELS", Part::all, is_cap, "NCCL uses at most this many channels; unset it"},
+    {"NCCL_MAX_NRINGS", Part::all, is_cap, "NCCL uses at most this many channels; unset it"},
+    {"NCCL_MAX_CTAS", Part::all, is_cap, "NCCL uses at most this many thread blocks; unset it"},
+    {"NCCL_CTA_POLICY", Part::all, is_thrifty, "NCCL uses few thread blocks, or none, at the cost of speed; unset it"},
     {"NCCL_TOPO_FILE", Part::all, any,
      "NCCL believes this file on how the machine is built: it must be the one for this kind of machine, as its provider gives "
      "it"},
     {"NCCL_GRAPH_FILE", Part::all, any,
      "NCCL takes its rings and trees from this file and does not search for better ones; unset it"},
     // What NCCL then uses is in no record.
-    {"NCCL_DEBUG", Part::all, asks_for_log, kNoLog},
+    {"NCCL_DEBUG", Part::all, asks_for_nccl_log, kNoLog},
     {"NCCL_DEBUG_FILE", Part::all, any, kNoLog},
 };
 
@@ -232,9 +268,7 @@ std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& me
     if ((limit.part == Part::inside && !inside) || (limit.part == Part::network && !network)) continue;
     std::vector<const RankInfo*> limited;
     for (const RankInfo& member : members) {
-      std::string value = value_of(member, std::string(limit.name));
-      std::transform(value.begin(), value.end(), value.begin(),
-                     [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
+      const std::string value = value_of(member, std::string(limit.name));
       const bool reaches_all = joined && is_p2p_level(limit.name) && !is_never(value);
       if (!value.empty() && limit.limits(value) && !reaches_all) limited.push_back(&member);
     }

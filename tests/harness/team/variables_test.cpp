@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "harness/judge/ranks/variables_health.hpp"
 #include "tests/harness/team_records.hpp"
 
@@ -66,7 +68,7 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
   const Variables limits = {{"NCCL_ALGO", "Ring"},      {"NCCL_IB_DISABLE", "1"},  {"NCCL_NET", "socket"},
                             {"NCCL_P2P_DISABLE", "1"},  {"NCCL_PROTO", "Simple"},  {"NCCL_SHM_DISABLE", "1"},
                             {"NCCL_NVLS_ENABLE", "0"},  {"NCCL_P2P_LEVEL", "NVL"}, {"NCCL_MAX_NCHANNELS", "4"},
-                            {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_MAX_CTAS", "8"},    {"NCCL_NET_GDR_LEVEL", "loc"}};
+                            {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_MAX_CTAS", "8"},    {"NCCL_NET_GDR_LEVEL", "LOC"}};
   const auto of = [&](const std::vector<std::string>& hosts) {
     return names(limiting_variables_health(team(hosts, std::vector<Variables>(hosts.size(), limits))));
   };
@@ -82,7 +84,7 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
     EXPECT_EQ(limiting_variables_health(team({"a", "a"}, {old_style, old_style})).size(), rows) << level;
   }
   // GPUs that NVLink joins are at the nearest distance.
-  for (const auto& [level, rows] : {std::pair("NVL", 0U), {"nvl", 0U}, {"PIX", 0U}, {"1", 0U}, {"LOC", 1U}, {"0", 1U}}) {
+  for (const auto& [level, rows] : {std::pair("NVL", 0U), {"PIX", 0U}, {"1", 0U}, {"LOC", 1U}, {"0", 1U}}) {
     const Variables set = {{"NCCL_P2P_LEVEL", level}};
     auto ranks = team({"a", "a", "b", "b"}, std::vector<Variables>(4, set));
     for (RankInfo& rank : ranks) rank.nvlink_bytes_per_second = 450e9;
@@ -104,9 +106,41 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
   const Variables harmless = {
       {"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}, {"NCCL_DEBUG", "warn"}, {"NCCL_DEBUG_SUBSYS", "ALL"}};
   EXPECT_TRUE(limiting_variables_health(team({"a", "b"}, {harmless, harmless})).empty());
+  const Variables later = {{"NCCL_CTA_POLICY", "EFFICIENCY"}, {"NCCL_NET_GDR_READ", "0"}, {"NCCL_MAX_NRINGS", "2"}};
+  EXPECT_THAT(names(limiting_variables_health(team({"a", "b"}, {later, later}))),
+              testing::ElementsAre("NCCL_NET_GDR_READ", "NCCL_MAX_NRINGS", "NCCL_CTA_POLICY"));
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");
   EXPECT_NE(rows[2].advice.find("IP sockets"), std::string::npos);
+}
+
+TEST(Variables, MeanWhatNcclReads) {
+  for (const auto& [name, value, rows] : std::vector<std::tuple<std::string, std::string, std::size_t>>{
+           {"NCCL_NVLS_ENABLE", "false", 1},  // numbers: a word is 0
+           {"NCCL_NVLS_ENABLE", "true", 1},
+           {"NCCL_P2P_DISABLE", "true", 0},
+           {"NCCL_P2P_DISABLE", "0x1", 1},
+           {"NCCL_IB_DISABLE", "no", 0},
+           {"NCCL_P2P_LEVEL", "pix", 0},  // their case matters; NCCL ignores others
+           {"NCCL_P2P_LEVEL", "NODE", 0},
+           {"NCCL_P2P_LEVEL", "7", 0},
+           {"NCCL_NET_GDR_LEVEL", "loc", 0},
+           {"NCCL_NET_GDR_LEVEL", "NVL", 1},  // no NIC is so near
+           {"NCCL_NET_GDR_LEVEL", "PIX", 0},
+           {"NCCL_NET_GDR_LEVEL", "0", 1},
+           {"NCCL_MAX_CTAS", "64", 0},  // the most that NCCL has
+           {"NCCL_MAX_CTAS", "32", 1},
+           {"NCCL_CTA_POLICY", "default", 0},
+           {"NCCL_CTA_POLICY", "0", 0},
+           {"NCCL_CTA_POLICY", "2", 1},
+           {"NCCL_NET_GDR_READ", "1", 0},
+       }) {
+    const Variables set = {{name, value}};
+    EXPECT_EQ(limiting_variables_health(team({"a", "a", "b"}, {set, set, set})).size(), rows) << name << "=" << value;
+  }
+  EXPECT_EQ(mismatch(team({"a", "b"}, {{{"NCCL_IB_DISABLE", "no"}}, {}})), "") << "disables nothing";
+  EXPECT_NE(mismatch(team({"a", "b"}, {{{"NCCL_P2P_LL_THRESHOLD", "0"}}, {}})), "") << "each end chooses its protocol";
+  EXPECT_EQ(differing_variables(team({"a", "b"}, {{{"UCX_X_DISABLE", "y"}}, {}})).size(), 1U) << "it is not NCCL's";
 }
 
 }  // namespace
