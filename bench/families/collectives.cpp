@@ -261,6 +261,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (asked.has("buffer")) {
     if (fabric.buffers.empty()) throw std::invalid_argument("these ranks have plain buffers alone");
     point.buffer = asked.one_of("buffer", fabric.buffers, Buffer::plain);
+    if (pairs && point.buffer == Buffer::symmetric) {
+      throw std::invalid_argument("a pair has no symmetric buffers: all ranks of a communicator register them together");
+    }
   }
   Case c = collective_case(listing, point);
   if (c.unsupported.empty()) c.unsupported = list.lacks(point);

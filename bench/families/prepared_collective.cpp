@@ -49,7 +49,7 @@ class OneRank final : public PreparedCollective {
     in_ = elements_in(point, size(), first);
     out_ = elements_out(point, size(), first);
     if (point.op == Collective::ping_pong && peer_ < rank_of_fabric) in_ = 0;
-    SlotLayout layout = collective_layout(point, in_, out_);
+    SlotLayout layout = layout_of_rank();
     const std::size_t bytes = layout.bytes(setup.slots);
     Memory memory = point.buffer == Buffer::plain ? device_.allocate(bytes)
                                                   : device_.adopt(communicator_->allocate(bytes, point.buffer), bytes);
@@ -142,6 +142,12 @@ class OneRank final : public PreparedCollective {
  private:
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
+  /// NCCL needs registered memory to be used at the same offsets on all ranks, and windows, before 2.30.7, of the same size:
+  /// each rank's has room for the root's arrays.
+  SlotLayout layout_of_rank() const {
+    if (point_.buffer == Buffer::plain) return collective_layout(point_, in_, out_);
+    return collective_layout(point_, elements_in(point_, size(), true), elements_out(point_, size(), true));
+  }
   std::size_t chunk_bytes() const { return chunk_ * size_of(point_.type); }
   std::size_t out_bytes() const { return out_ * size_of(point_.type); }
   CollectiveData data() const { return {seed_, size(), reduces(point_.op) && point_.reduction == Reduction::prod}; }

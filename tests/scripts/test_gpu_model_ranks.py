@@ -183,6 +183,18 @@ def test_graphs_and_registered_buffers(tmp_path):
     assert {name.rsplit("/", 1)[1] for name in measured(result)} == {"issue:graph", "buffer:registered", "buffer:symmetric"}
 
 
+# The root has more arrays than the others.
+def test_windows_of_rooted_collectives_are_of_one_size(tmp_path):
+    out = tmp_path / "out"
+    done = ranks.run(3, "collectives", "--device", "cuda", "--suite", "quick", "--max-seconds", "0.001", "--out", out,
+                     "--case", "broadcast,reduce,gather,scatter/fp32/bytes:960/root:1/place:out,in/buffer:symmetric",
+                     "--case", "all_to_all/fp32/bytes:2K/imbalance:2/root:1/buffer:symmetric", wrapper=with_gpus(3))
+    assert done.returncode == 0, done.stderr
+    result = ranks.load(out)
+    assert_verified(result)
+    assert len(cases(result)) == 9
+
+
 def test_info_maps_each_rank_to_a_gpu():
     done = ranks.run(2, "info", wrapper=with_gpus(2))
     assert done.returncode == 0, done.stderr

@@ -197,6 +197,7 @@ TEST(ChosenCases, CollectivesAreRoundedToWholePartsLikeThoseOfNcclTests) {
   EXPECT_THAT(names_of("ping_pong/int8/bytes:24/round:1"), ElementsAre("ping_pong/int8/bytes:24/ranks:2/round:1/impl:nccl"));
   EXPECT_THAT(error_of(listing, "all_gather/fp32/bytes:8/op:sum"), HasSubstr("it has no key 'op'"));
   EXPECT_THAT(names_of("all_gather,all_to_all/fp32/bytes:960/place:in"), SizeIs(2));
+  EXPECT_THAT(error_of(listing, "ping_pong/int8/bytes:8/from:0/to:1/buffer:symmetric"), HasSubstr("a pair has no symmetric"));
   EXPECT_THAT(error_of(listing, "all_reduce/fp32/bytes:8/buffer:huge"), HasSubstr("'huge' is not a known buffer"));
   for (const SuiteName suite : {SuiteName::quick, SuiteName::baseline, SuiteName::full}) {
     EXPECT_THAT(strangers({.device = device, .fabric = &ranks}, suite), IsEmpty());

@@ -59,7 +59,8 @@ class Communicator {
   /// Waits until all have joined; false after abort(). Throws std::logic_error where two ranks use one GPU.
   bool meet();
   /// Of the host's threads; as Endpoint's.
-  std::uint64_t arrive() { return endpoint_.arrive(); }
+  std::uint64_t arrive(std::uint64_t word) { return endpoint_.arrive(word); }
+  bool all_told(std::uint64_t barrier, std::uint64_t word) const { return endpoint_.all_told(barrier, word); }
   bool wait_for(std::uint64_t barrier, std::string_view what) { return endpoint_.wait_for(barrier, what); }
   void leave() { endpoint_.leave(); }
   void wait_for_host(std::string_view what) { endpoint_.wait_for_host(what); }

@@ -34,6 +34,7 @@ struct Endpoint::Member {
   std::atomic<std::uint32_t> bell;      ///< a futex: counts events that this rank may wait for
   std::atomic<std::uint32_t> sleepers;  ///< threads of this rank that wait for the bell
   std::atomic<std::uint64_t> barriers;  ///< at which this rank has arrived
+  std::atomic<std::uint64_t> told[2];   ///< at the last even barrier and the last odd one
   std::atomic<std::uint32_t> left;
   pid_t process;
   Location location;
@@ -213,8 +214,10 @@ void Endpoint::sleep(std::uint32_t bell) const {
   --own.sleepers;
 }
 
-std::uint64_t Endpoint::arrive() {
-  const std::uint64_t barrier = ++member(rank_).barriers;
+std::uint64_t Endpoint::arrive(std::uint64_t word) {
+  Member& own = member(rank_);
+  own.told[(own.barriers + 1) % 2] = word;
+  const std::uint64_t barrier = ++own.barriers;
   for (int rank = 0; rank < size_; ++rank) ring(rank);
   return barrier;
 }
@@ -230,6 +233,13 @@ bool Endpoint::wait_for(std::uint64_t barrier, std::string_view what) {
     sleep(bell);
   }
   return false;
+}
+
+bool Endpoint::all_told(std::uint64_t barrier, std::uint64_t word) const {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (member(rank).told[barrier % 2] != word) return false;
+  }
+  return true;
 }
 
 bool Endpoint::push(std::vector<Part>& sends) const {

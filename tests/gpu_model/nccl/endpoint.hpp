@@ -47,10 +47,12 @@ class Endpoint {
   int size() const { return size_; }
   int rank() const { return rank_; }
 
-  /// Arrives at the next barrier, and gives its number. To join is to arrive at barrier 1.
-  std::uint64_t arrive();
+  /// Arrives at the next barrier with a word for the others, and gives its number. To join is to arrive at barrier 1.
+  std::uint64_t arrive(std::uint64_t word = 0);
   /// Waits until every rank has arrived at the barrier; false after abort().
   bool wait_for(std::uint64_t barrier, std::string_view what);
+  /// Whether all ranks arrived at it with this word; to be called before this rank arrives at the next one.
+  bool all_told(std::uint64_t barrier, std::uint64_t word) const;
   /// Of a rank that has joined.
   const Location& location(int rank) const;
   /// Says that this rank is destroyed or aborted.

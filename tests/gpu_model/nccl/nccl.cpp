@@ -376,7 +376,7 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   return known ? ncclSuccess : refuse(ncclInvalidUsage, "Deregister: Could not find handle");
 }
 
-/// Waits for all ranks.
+/// Waits for all ranks, whose windows have one size: before 2.30.7 each maps the others' memory with the size of its own.
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int) {
   if (!is_live(comm) || bytes == 0 || !fits(*comm->rank, buffer, bytes)) return refuse(ncclInvalidArgument, "a window");
   if (!Registry::only().has_given(buffer, bytes)) {
@@ -385,9 +385,11 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes,
   Registry::only().add(comm, Registry::As::window, buffer);
   *window = reinterpret_cast<ncclWindow_t>(buffer);
   const std::shared_ptr<Communicator> rank = comm->rank;
-  const std::uint64_t barrier = rank->arrive();
-  return at_end_of_group(
-      [rank, barrier] { return rank->wait_for(barrier, "ncclCommWindowRegister") ? ncclSuccess : ncclInvalidUsage; });
+  const std::uint64_t barrier = rank->arrive(bytes);
+  return at_end_of_group([rank, barrier, bytes] {
+    if (!rank->wait_for(barrier, "ncclCommWindowRegister")) return ncclInvalidUsage;
+    return rank->all_told(barrier, bytes) ? ncclSuccess : refuse(ncclUnhandledCudaError, "windows of different sizes");
+  });
 }
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   if (!is_live(comm)) return refuse(ncclInvalidArgument, "no communicator");
