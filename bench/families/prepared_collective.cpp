@@ -62,8 +62,10 @@ class OneRank final : public PreparedCollective {
   CollectiveCall call(int slot) const {
     CollectiveCall call{point_.op, point_.type, point_.reduction, point_.root,          peer_,
                         nullptr,   nullptr,     chunk_,           root_chunk_of(point_)};
-    if (in_ > 0) call.in = in(slot);
-    if (out_ > 0) call.out = out(slot);
+    // NCCL decides on each rank by what it is given there whether copy engines do the call (NCCL_CTA_POLICY=ZERO).
+    const bool both = point_.buffer != Buffer::plain;
+    if (in_ > 0 || both) call.in = in(slot);
+    if (out_ > 0 || both) call.out = out(slot);
     return call;
   }
 

@@ -539,6 +539,55 @@ TEST_F(CollectiveSuites, AnImbalancedAllToAllOfMoreElementsThanTheLibraryCountsI
             "silent has no all_to_all of more than 1000 elements");
 }
 
+// A window is of one size on all ranks, and its parts are used at the same places.
+TEST_F(CollectiveSuites, RegisteredBuffersAreAlikeOnAllRanks) {
+  struct Given {
+    std::size_t bytes = 0;
+    const std::byte* memory = nullptr;
+    CollectiveCall call;
+  };
+  class One final : public SilentCommunicator {
+   public:
+    One(int rank, Given& given) : rank_(rank), given_(given) {}
+    int size() const override { return 3; }
+    int rank() const override { return rank_; }
+    void enqueue(const CollectiveCall& call, Stream) override { given_.call = call; }
+    std::unique_ptr<void, std::function<void(void*)>> allocate(std::size_t bytes, Buffer) override {
+      auto* memory = new std::byte[bytes];
+      given_.bytes = bytes;
+      given_.memory = memory;
+      return {memory, [](void* all) { delete[] static_cast<std::byte*>(all); }};
+    }
+
+   private:
+    int rank_;
+    Given& given_;
+  };
+  make(1, 3, Backend::cpu);
+  const auto device = open_cpu_device();
+  for (const char* name : {"broadcast/fp32/bytes:960", "reduce/fp32/bytes:960", "gather/fp32/bytes:960",
+                           "scatter/fp32/bytes:960", "all_to_all/fp32/bytes:960/imbalance:2"}) {
+    for (const char* buffer : {"registered", "symmetric"}) {
+      std::set<std::size_t> sizes;
+      std::set<std::ptrdiff_t> inputs, outputs;
+      for (int rank = 0; rank < 3; ++rank) {
+        Given given;
+        fabric.rank = rank;
+        fabric.split = [&](const std::vector<int>&) { return std::make_shared<One>(rank, given); };
+        const auto prepared =
+            chosen(fmt::format("{}/root:1/buffer:{}", name, buffer)).prepare({*device, 2, Distribution::normal, 1, {}});
+        prepared->launch(device->stream(), 1);
+        sizes.insert(given.bytes);
+        inputs.insert(static_cast<const std::byte*>(given.call.in) - given.memory);
+        outputs.insert(static_cast<const std::byte*>(given.call.out) - given.memory);
+      }
+      EXPECT_EQ(sizes.size(), 1U) << name << " " << buffer;
+      EXPECT_EQ(inputs.size(), 1U) << name << " " << buffer;
+      EXPECT_EQ(outputs.size(), 1U) << name << " " << buffer;
+    }
+  }
+}
+
 using Groups = std::vector<std::vector<int>>;
 
 TEST_F(CollectiveSuites, GroupsOfAnySizeAreThoseOfNcclTestsSplit) {
