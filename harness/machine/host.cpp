@@ -38,8 +38,8 @@ std::string field(const char* path, std::string_view key, char separator) {
 
 std::map<std::string, std::string> read_rate_environment() {
   std::map<std::string, std::string> variables;
-  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_", "CUBLAS_", "CUBLASLT_", "NCCL_",
-                                           "UCX_",  "OMP_",    "GOMP_",   "OPENBLAS_"};
+  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_",   "CUBLAS_", "CUBLASLT_", "NCCL_", "UCX_",
+                                           "FI_",   "OFI_NCCL_", "SHARP_",  "OMP_",      "GOMP_", "OPENBLAS_"};
   // Images of containers state with these what they hold and what they need.
   constexpr std::string_view of_image[] = {
       "CUDA_HOME=",     "CUDA_PATH=", "CUDA_VERSION=", "NCCL_VERSION=", "NVIDIA_PRODUCT_NAME=", "NVIDIA_DRIVER_CAPABILITIES=",

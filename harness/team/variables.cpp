@@ -90,6 +90,8 @@ constexpr Rule kRules[] = {
     {"UCX_NET_DEVICES", Alike::never},
     {"UCX_LOG_FILE", Alike::never},
     {"UCX_LOG_LEVEL", Alike::never},
+    {"FI_CXI_DEVICE_NAME", Alike::never},
+    {"FI_LOG_LEVEL", Alike::never},
 };
 
 Alike rule_for(std::string_view name) {
@@ -209,10 +211,12 @@ std::map<std::string, std::string> communication_variables(Backend backend,
                                                            const fs::path& root) {
   std::map<std::string, std::string> variables;
   const bool gpu = backend == Backend::cuda;
-  for (const auto& [name, value] : started_with) {
-    if (name.starts_with("UCX_") || (gpu && (name.starts_with("NCCL_") || name.starts_with("CUDA_")))) {
-      variables.emplace(name, value);
-    }
+  constexpr std::string_view kOfNetworks[] = {"UCX_", "FI_", "SHARP_"}, kOfGpus[] = {"NCCL_", "CUDA_", "OFI_NCCL_"};
+  for (const auto& variable : started_with) {
+    const auto begins = [&](std::string_view prefix) { return variable.first.starts_with(prefix); };
+    const bool is_ours = std::any_of(std::begin(kOfNetworks), std::end(kOfNetworks), begins) ||
+                         (gpu && std::any_of(std::begin(kOfGpus), std::end(kOfGpus), begins));
+    if (is_ours) variables.insert(variable);
   }
   if (!gpu) return variables;
   const auto own = variables.find("NCCL_CONF_FILE");

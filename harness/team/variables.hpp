@@ -11,8 +11,8 @@
 
 namespace roofmark {
 
-/// Of `started_with`, the variables of UCX, and for a GPU those of CUDA and NCCL; with what NCCL's configuration files add, in
-/// NCCL's order: the environment, the user's file, the machine's.
+/// Of `started_with`, the variables of UCX, libfabric and SHARP, and for a GPU those of CUDA, NCCL and its plugin for
+/// libfabric; with what NCCL's configuration files add, in NCCL's order: the environment, the user's file, the machine's.
 std::map<std::string, std::string> communication_variables(Backend backend,
                                                            const std::map<std::string, std::string>& started_with,
                                                            const std::filesystem::path& root = "/");

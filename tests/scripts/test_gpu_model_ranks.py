@@ -368,13 +368,14 @@ def test_variables_of_nccl_that_break_or_limit_it_are_named(tmp_path):
     assert (f"NCCL needs the same NCCL_ALGO on all ranks that communicate: rank 0 ({HOST}) has ^0, rank 1 ({HOST}) has ^1"
             in " ".join(done.stderr.split())), done.stderr
 
-    done = ranks.run(2, *three_sizes(2, tmp_path / "other"), wrapper=["env", "NCCL_P2P_DISABLE=1", *with_own(2, "NCCL_IB_TC={}")])
+    done = ranks.run(2, *three_sizes(2, tmp_path / "other"), wrapper=["env", "NCCL_P2P_DISABLE=1", "FI_PROVIDER=efa", *with_own(2, "NCCL_IB_TC={}")])
     assert done.returncode == 0, done.stderr
     result = ranks.load(tmp_path / "other")
     rows = {row["what"]: row["state"] for row in result["health"] if row["what"].startswith("NCCL")}
     assert rows == {"NCCL_P2P_DISABLE": "1", "NCCL_IB_TC": f"rank 0 ({HOST}) has 0, rank 1 ({HOST}) has 1"}
     assert re.search(r"^NCCL_P2P_DISABLE +1: GPUs of a host exchange data through its memory", done.stdout, re.MULTILINE)
-    assert [member["variables"]["NCCL_IB_TC"] for member in result["team"]] == ["0", "1"]
+    seen = [[member["variables"][name] for name in ("NCCL_IB_TC", "FI_PROVIDER")] for member in result["team"]]
+    assert seen == [["0", "efa"], ["1", "efa"]]
 
 
 @pytest.mark.skipif(not ROOFMARK, reason="ROOFMARK names no program")

@@ -111,7 +111,7 @@ def test_without_a_number_each_host_has_its_slots(place, says, hosts):
 
 def test_ranks_on_other_hosts_see_the_same_gpus_and_fabric(place):
     exported = {"CUDA_VISIBLE_DEVICES": "1,0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "FI_PROVIDER": "efa", "SHARP_COLL_LOG_LEVEL": "3",
-                "UCX_TLS": "rc", "NCCL_ALGO": "Ring"}
+                "UCX_TLS": "rc", "NCCL_ALGO": "Ring", "OFI_NCCL_PROTOCOL": "RDMA"}
     assert launch(place, "--out", place / "out", **exported, EDITOR="vi").returncode == 0
     called = words(place / "mpirun")
     assert {called[i + 1] for i, word in enumerate(called) if word == "-x"} >= set(exported)

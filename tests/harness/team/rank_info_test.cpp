@@ -40,9 +40,15 @@ TEST_F(MemberTest, DescribesThisProcess) {
   DeviceInfo cpu;
   cpu.id = "cpu";
   cpu.name = "Maker 4 Core";
-  const RankInfo member = describe_rank(cpu, {{"NCCL_HOSTID", "one"}, {"UCX_TLS", "tcp"}, {"OMP_NUM_THREADS", "2"}}, root);
+  const std::map<std::string, std::string> started_with = {{"NCCL_HOSTID", "one"},
+                                                           {"OFI_NCCL_PROTOCOL", "RDMA"},
+                                                           {"UCX_TLS", "tcp"},
+                                                           {"FI_PROVIDER", "cxi"},
+                                                           {"OMP_NUM_THREADS", "2"}};
+  const RankInfo member = describe_rank(cpu, started_with, root);
   EXPECT_EQ(member.host, host_name());
-  EXPECT_THAT(member.variables, ElementsAre(std::pair("UCX_TLS", "tcp"))) << "MPI between CPUs uses no NCCL";
+  EXPECT_THAT(member.variables, ElementsAre(std::pair("FI_PROVIDER", "cxi"), std::pair("UCX_TLS", "tcp")))
+      << "MPI between CPUs uses no NCCL";
   EXPECT_EQ(member.pid, ::getpid());
   EXPECT_EQ(member.device_id, "cpu");
   EXPECT_EQ(member.device_name, "Maker 4 Core");
