@@ -111,7 +111,8 @@ std::string value_of(const RankInfo& member, const std::string& name) {
   return name.ends_with("_DISABLE") && !disables ? std::string() : found->second;
 }
 
-enum class Part { all, inside, network };
+/// Where a variable matters. Without NVLink, some machines send faster from the host's memory.
+enum class Part { all, inside, network, network_with_nvlink };
 
 struct Limit {
   std::string_view name;
@@ -186,7 +187,7 @@ constexpr Limit kLimits[] = {
      "NCCL loads no network plugin: over cards that need one, such as AWS' EFA, hosts exchange data over IP sockets; unset it"},
     {"NCCL_NET_GDR_LEVEL", Part::network, is_below_nics,
      "NICs do not access the GPUs' memory (GPUDirect RDMA), so data goes through the host's; unset it"},
-    {"NCCL_NET_GDR_READ", Part::network, is_off,
+    {"NCCL_NET_GDR_READ", Part::network_with_nvlink, is_off,
      "NICs do not read the GPUs' memory (GPUDirect RDMA), so what is sent goes through the host's; unset it"},
     {"NCCL_ALGO", Part::all, any, "NCCL chooses only among these algorithms, which not every size suits; unset it"},
     {"NCCL_PROTO", Part::all, any, "NCCL chooses only among these protocols, which not every size suits; unset it"},
@@ -267,9 +268,11 @@ std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& me
   const bool inside = hosts.size() < members.size();
   const bool network = hosts.size() > 1;
   const bool joined = nvlink_joins_all(members);
+  const bool nvlink = std::any_of(members.begin(), members.end(), has_nvlink);
   std::vector<LimitingVariable> found;
   for (const Limit& limit : kLimits) {
     if ((limit.part == Part::inside && !inside) || (limit.part == Part::network && !network)) continue;
+    if (limit.part == Part::network_with_nvlink && !(network && nvlink)) continue;
     std::vector<const RankInfo*> limited;
     for (const RankInfo& member : members) {
       const std::string value = value_of(member, std::string(limit.name));

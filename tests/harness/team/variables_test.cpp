@@ -107,7 +107,10 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
       {"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}, {"NCCL_DEBUG", "warn"}, {"NCCL_DEBUG_SUBSYS", "ALL"}};
   EXPECT_TRUE(limiting_variables_health(team({"a", "b"}, {harmless, harmless})).empty());
   const Variables later = {{"NCCL_CTA_POLICY", "EFFICIENCY"}, {"NCCL_NET_GDR_READ", "0"}, {"NCCL_MAX_NRINGS", "2"}};
-  EXPECT_THAT(names(limiting_variables_health(team({"a", "b"}, {later, later}))),
+  auto two = team({"a", "b"}, {later, later});
+  EXPECT_THAT(names(limiting_variables_health(two)), testing::ElementsAre("NCCL_MAX_NRINGS", "NCCL_CTA_POLICY"));
+  for (RankInfo& rank : two) rank.nvlink_bytes_per_second = 450e9;
+  EXPECT_THAT(names(limiting_variables_health(two)),
               testing::ElementsAre("NCCL_NET_GDR_READ", "NCCL_MAX_NRINGS", "NCCL_CTA_POLICY"));
   const auto rows = limiting_variables_health(team({"a", "b"}, {limits, limits}));
   EXPECT_EQ(rows[2].state, "socket");
@@ -133,7 +136,6 @@ TEST(Variables, MeanWhatNcclReads) {
            {"NCCL_CTA_POLICY", "default", 0},
            {"NCCL_CTA_POLICY", "0", 0},
            {"NCCL_CTA_POLICY", "2", 1},
-           {"NCCL_NET_GDR_READ", "1", 0},
        }) {
     const Variables set = {{name, value}};
     EXPECT_EQ(limiting_variables_health(team({"a", "a", "b"}, {set, set, set})).size(), rows) << name << "=" << value;
