@@ -40,7 +40,8 @@ std::optional<int> channel_count(std::string_view range) {
 
 constexpr std::string_view kNetwork = "NET/", kSockets = "NET/Socket";
 
-/// The path without the numbers of devices and ranks: "NET/IB/0(3)/GDRDMA" gives NET/IB/GDRDMA.
+/// The path without the numbers of devices and ranks, and without settings (from 2.31 on how writes are flushed):
+/// "NET/IB/0(3)/GDRDMA/flush=None" gives NET/IB/GDRDMA.
 std::string transport(std::string_view way, const std::map<int, std::string>& interfaces) {
   // "P2P/direct pointer": the word after the space adds nothing. The name of a network plugin may have one: "AWS Libfabric".
   way = way.substr(0, way.find_first_of(way.find(kNetwork) == std::string_view::npos ? " \r" : "\r"));
@@ -52,7 +53,7 @@ std::string transport(std::string_view way, const std::map<int, std::string>& in
     const auto device = number(part);
     const auto interface = device && kinds == kSockets ? interfaces.find(*device) : interfaces.end();
     if (interface != interfaces.end()) kinds += " (" + interface->second + ")";
-    if (part.empty() || device) continue;
+    if (part.empty() || device || part.find('=') != std::string_view::npos) continue;
     kinds += (kinds.empty() ? "" : "/") + std::string(part);
   }
   return kinds;

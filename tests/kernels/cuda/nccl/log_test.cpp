@@ -104,6 +104,15 @@ TEST(NcclLog, TellsTheNetworkOfAPlugin) {
                                              "NET/Libfabric/GDRDMA/Shared", "P2P/direct"));
 }
 
+// From 2.31 on, of what is received.
+TEST(NcclLog, LeavesOutHowWritesAreFlushed) {
+  const NcclChoice choice = parse_nccl_log(
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/3/GDRDMA/flush=None\n"
+      "a:1:9 [0] NCCL INFO Channel 00/0 : 8[0] -> 7[7] [send] via NET/IB/3/GDRDMA\n"
+      "a:1:9 [0] NCCL INFO Channel 01/1 : 7[7] -> 8[0] [receive] via NET/IB/3/GDRDMA(PCI)/Shared/flush=C2c\n");
+  EXPECT_THAT(choice.transports, ElementsAre("NET/IB/GDRDMA", "NET/IB/GDRDMA(PCI)/Shared"));
+}
+
 TEST(NcclLog, NamesTheInterfaceOfSockets) {
   const auto interfaces = parse_nccl_interfaces(
       "a:1:1 [0] NCCL INFO Bootstrap: Using eth9:10.0.0.1<0>\n"
