@@ -141,7 +141,9 @@ TEST(Variables, MeanWhatNcclReads) {
     EXPECT_EQ(limiting_variables_health(team({"a", "a", "b"}, {set, set, set})).size(), rows) << name << "=" << value;
   }
   EXPECT_EQ(mismatch(team({"a", "b"}, {{{"NCCL_IB_DISABLE", "no"}}, {}})), "") << "disables nothing";
-  EXPECT_NE(mismatch(team({"a", "b"}, {{{"NCCL_P2P_LL_THRESHOLD", "0"}}, {}})), "") << "each end chooses its protocol";
+  for (const char* name : {"NCCL_P2P_LL_THRESHOLD", "NCCL_WIN_ENABLE", "NCCL_LOCAL_REGISTER", "NCCL_CTA_POLICY"}) {
+    EXPECT_NE(mismatch(team({"a", "b"}, {{{name, "0"}}, {}})), "") << name;
+  }
   EXPECT_EQ(differing_variables(team({"a", "b"}, {{{"UCX_X_DISABLE", "y"}}, {}})).size(), 1U) << "it is not NCCL's";
 }
 
