@@ -155,19 +155,20 @@ std::int64_t fewest_ranks(const Point& point) {
 }
 
 constexpr std::string_view kNeedsRanks =
-    "`roofmark run` measures the all-reduce alone of the collectives; roofmark-mpi has all";
+    "`roofmark run` measures the all-reduce alone of the collectives; `roofmark-mpi collectives` has all";
 
 /// NCCL user guide, "Using NCCL with CUDA Graphs": a deadlock is likely where one thread has several GPUs.
 constexpr std::string_view kMayHang =
-    "NCCL may hang in graphs over several GPUs of a process: roofmark-mpi has each GPU in a process of its own";
+    "NCCL may hang in graphs over several GPUs of a process: `roofmark-mpi collectives` has a process for each GPU";
 
 bool names_a_pair(const CaseRequest& asked) { return asked.has("from") || asked.has("to"); }
 
+/// The lower rank first: there the message begins, whichever is named first.
 std::pair<int, int> pair_of(const CaseRequest& asked, int ranks) {
   if (!asked.has("from") || !asked.has("to")) throw std::invalid_argument("a pair has two ranks: from:A/to:B");
   const auto rank = [&](std::string_view key) { return static_cast<int>(asked.number(key, 0, ranks - 1)); };
-  if (rank("from") == rank("to")) throw std::invalid_argument("from and to are the same rank");
-  return {rank("from"), rank("to")};
+  if (rank("from") == rank("to")) throw NotTogether("from and to are the same rank");
+  return std::minmax(rank("from"), rank("to"));
 }
 
 /// The ranks that take part: the first ones, those of a grouping, the pairs of a round, or a pair.
@@ -194,12 +195,12 @@ std::vector<int> taking_part(const Fabric& fabric, const CaseRequest& asked) {
 }
 
 /// 1 where the all-to-all is even.
-int imbalance_of(const Point& point, const CaseRequest& asked) {
+int imbalance_of(const Point& point, const CaseRequest& asked, int ranks) {
   if (point.op != Collective::all_to_all) throw std::invalid_argument("only all_to_all has an imbalance");
   // The other ranks get something too.
-  const auto imbalance = static_cast<int>(asked.number("imbalance", 1, std::max(1, ranks_of(point) - 1)));
+  const auto imbalance = static_cast<int>(asked.number_within("imbalance", 1, std::max(1, ranks_of(point) - 1), ranks - 1));
   if (imbalance > 1 && fewest_ranks(point) != ranks_of(point)) {
-    throw std::invalid_argument("an imbalance needs groups of equal size");
+    throw NotTogether("an imbalance needs groups of equal size");
   }
   return imbalance;
 }
@@ -214,10 +215,11 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   if (!listing.fabric) {
     Case c;
     static_cast<CaseName&>(c) = asked.case_name();
-    c.unsupported = "this process has no second rank: roofmark-mpi measures collectives";
+    c.unsupported = "needs several ranks: `roofmark-mpi collectives` measures it";
     return c;
   }
   const Fabric& fabric = *listing.fabric;
+  const auto all = static_cast<int>(fabric.members.size());
   const bool pairs = *op == Collective::ping_pong;
   const bool one_pair = names_a_pair(asked);
   if (pairs && !one_pair && !asked.has("round")) {
@@ -239,13 +241,13 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
               .colours = taking_part(fabric, asked),
               .group = asked.word_or("group", "")};
   if (const int ranks = ranks_of(point); asked.number_or("ranks", ranks) != ranks) {
-    throw std::invalid_argument(fmt::format("these groups are of {} ranks", ranks));
+    throw NotTogether(fmt::format("these groups are of {} ranks", ranks));
   }
-  if (one_pair) point.pair = pair_of(asked, static_cast<int>(fabric.members.size()));
+  if (one_pair) point.pair = pair_of(asked, all);
   if (pairs && !one_pair) point.round = static_cast<int>(asked.number("round", 0));
-  if (asked.has("imbalance")) point.imbalance = imbalance_of(point, asked);
+  if (asked.has("imbalance")) point.imbalance = imbalance_of(point, asked, all);
   if ((has_root(*op) || point.imbalance > 1) && asked.has("root"))
-    point.root = static_cast<int>(asked.number("root", 0, fewest_ranks(point) - 1));
+    point.root = static_cast<int>(asked.number_within("root", 0, fewest_ranks(point) - 1, all - 1));
   point.in_place = asked.word_of("place", kPlaces, "out") == "in";
   if (!asked.has("place") && !list.lacks(point).empty()) {
     Point other_place = point;

@@ -272,9 +272,11 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
                        asked.one_of("layout", kGemmLayouts, GemmLayout::tn),
                        asked.number_or(kBatch, 1, kMostBatch)};
   if (plain.batch == 1 && !asked.is_or(kImbalance, "1", "1")) {
-    throw std::invalid_argument("an imbalance needs several products (batch:8)");
+    constexpr const char* kWhy = "an imbalance needs several products (batch:8)";
+    if (asked.has(kBatch)) throw NotTogether(kWhy);
+    throw std::invalid_argument(kWhy);
   }
-  plain.imbalance = asked.number_or(kImbalance, 1, plain.batch);
+  if (asked.has(kImbalance)) plain.imbalance = asked.number_within(kImbalance, 1, plain.batch, kMostBatch);
   plain.scaling = asked.one_of(kScale, kGemmScalings, plain.scaling);
   plain.accumulates = asked.word_of(kBeta, std::array<std::string_view, 2>{"0", "1"}, "0") == "1";
   const GemmProblem problem = with_output(plain, asked.one_of(kOut, kOutputTypes, plain.output),

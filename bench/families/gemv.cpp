@@ -230,7 +230,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   }
   problem.weights = *found;
   if (asked.is_or("impl", "own", "own")) return own_case(listing, problem, "");
-  if (problem.weights != GemvWeights::plain) throw std::invalid_argument("the library has no product of quantised weights");
+  if (problem.weights != GemvWeights::plain) throw NotTogether("the library has no product of quantised weights");
   const bool gpu = listing.device.backend == Backend::cuda;
   if (gpu ? problem.type != DataType::bf16 && problem.type != DataType::fp16 : problem.type != DataType::fp32) {
     throw std::invalid_argument(gpu ? "compared with the library are bf16 and fp16" : "compared with the library is fp32");

@@ -311,7 +311,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
   }
   const StreamBy by = asked.is_or("impl", "own", "own") ? StreamBy::kernel : StreamBy::library;
   if (by == StreamBy::library && op != StreamOp::copy && op != StreamOp::write) {
-    throw std::invalid_argument("no library call does this: impl is own");
+    throw NotTogether("no library call does this: impl is own");
   }
   return stream_case(listing.device, op, asked.type(), bytes, listing.cache.value_or(Cache::warm), by);
 }

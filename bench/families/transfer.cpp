@@ -300,7 +300,9 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
     const int last = gpus < 2 ? kOutOfReach : gpus - 1;
     point.from = index("from", last);
     point.to = asked.has("to") ? index("to", last) : *op == TransferOp::all_to_one ? 0 : 1;
-    if (pair && point.from == point.to) throw std::invalid_argument("from and to are the same GPU (without `to`, it is 1)");
+    if (pair && point.from == point.to) throw NotTogether("from and to are the same GPU (without `to`, it is 1)");
+    // In both directions at once there is no first one.
+    if (*op == TransferOp::peer_both && point.to < point.from) std::swap(point.from, point.to);
     if (!pair) point.round = index("round", static_cast<int>(rounds_of_pairs(gpus).size()) - 1);
     point.access = !asked.is_or("access", "off", "on");
   } else {

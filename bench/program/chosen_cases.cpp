@@ -44,7 +44,7 @@ std::string keys_of(const Case& made) {
 }
 
 /// A family reads from a name what it knows: what it has not read is a mistake. It may round a size, to whole parts of a
-/// collective or whole lines of a chase.
+/// collective or whole lines of a chase, and exchange the ends of a pair that has no direction.
 void check_all_read(const Case& made, const CaseName& name) {
   if (made.type != name.type) {
     throw std::invalid_argument(fmt::format("its type is {}, not {}", roofmark::name(made.type), roofmark::name(name.type)));
@@ -57,7 +57,9 @@ void check_all_read(const Case& made, const CaseName& name) {
     if (has.empty() && value_of(made.implied, key) == value) continue;
     if (has.empty()) throw std::invalid_argument(fmt::format("it has no key '{}' (its keys: {})", key, keys_of(made)));
     const bool rounded = key == "bytes" && is_number(has) && is_number(value);
-    if (has != value && !rounded) throw std::invalid_argument(fmt::format("its {} is {}, not {}", key, has, value));
+    const bool exchanged = (key == "from" || key == "to") && has == value_of(name.shape, key == "from" ? "to" : "from");
+    if (has != value && !rounded && !exchanged)
+      throw std::invalid_argument(fmt::format("its {} is {}, not {}", key, has, value));
   }
 }
 
@@ -121,16 +123,51 @@ class Cases {
       if (const std::string_view suite = lasting_suite_with(name.family); !suite.empty()) {
         throw std::invalid_argument(fmt::format("'{0}' is a family of the suite {1}: add --suite {1}", name.family, suite));
       }
+      if (const std::string_view how = how_to_measure(name.family); !how.empty()) {
+        throw std::invalid_argument(fmt::format("'{}' {}", name.family, how));
+      }
       throw std::invalid_argument(
-          fmt::format("there is no family '{}' for this device (`list --suite full` shows all)", name.family));
+          fmt::format("there is no family '{}' for this device (`{}` shows all)", name.family, list_command()));
     }
     if (!operations.contains(name.operation)) {
       throw std::invalid_argument(fmt::format("'{}' is not an operation of {} on this device ({})", name.operation, name.family,
                                               fmt::join(operations, ", ")));
     }
-    throw std::invalid_argument(
-        fmt::format("no suite has it, and its sizes are fixed (`list --suite full --filter '^{}/{}/'` shows those that exist)",
-                    name.family, name.operation));
+    refuse(name, fmt::format("no suite has it, and its sizes are fixed (`{} --filter '^{}/{}/'` shows those that exist)",
+                             list_command(), name.family, name.operation));
+  }
+
+  /// Of a name that no suite has: NotTogether where the listed cases of its operation have each of its values.
+  [[noreturn]] void refuse(const CaseName& name, const std::string& why) const {
+    std::set<std::pair<std::string, std::string>> known;
+    for (const Group& group : groups_) {
+      for (const Case& c : group.cases) {
+        if (c.family != name.family || c.operation != name.operation) continue;
+        known.insert(c.shape.begin(), c.shape.end());
+        known.emplace("type", roofmark::name(c.type));
+      }
+    }
+    const bool all = known.contains({"type", std::string(roofmark::name(name.type))}) &&
+                     std::all_of(name.shape.begin(), name.shape.end(),
+                                 [&](const auto& entry) { return entry.first == "bytes" || known.contains(entry); });
+    if (all) throw NotTogether(why);
+    throw std::invalid_argument(why);
+  }
+
+  std::string_view list_command() const {
+    return between_ranks_alone_ ? "roofmark-mpi list --suite full" : "roofmark list --suite full";
+  }
+
+  /// Of a family that this command does not have but another one; empty: none has it.
+  std::string_view how_to_measure(const std::string& family) const {
+    for (const NamedFamily& one : families()) {
+      if (one.name != family) continue;
+      const bool between_ranks = one.reach == Reach::between_ranks;
+      if (between_ranks && !between_ranks_alone_) return "needs several ranks: `roofmark-mpi collectives` measures it";
+      if (!between_ranks && between_ranks_alone_)
+        return "needs no other rank: `roofmark run` measures it, `roofmark-mpi run` on all ranks at once";
+    }
+    return {};
   }
 
   /// The suite of cases that last which has such a family; empty: none has.
@@ -151,8 +188,8 @@ class Cases {
   void check_listed(const CaseName& made) {
     if (groups_.empty()) list_all();
     if (series_.contains(name_without(made, {"bytes"}))) return;
-    throw std::invalid_argument(
-        fmt::format("no suite has such a case of any size (`list --suite full --filter '^{}/'` shows them)", made.family));
+    refuse(made,
+           fmt::format("no suite has such a case of any size (`{} --filter '^{}/'` shows them)", list_command(), made.family));
   }
 
   void list_all() {
@@ -204,6 +241,34 @@ void compare_with_first(Group& group) {
   }
 }
 
+/// Those of all of its names that exist.
+std::vector<Case> cases_of(const std::string& pattern, Cases& cases, Lists& lists) {
+  std::vector<Case> all;
+  std::string at_fault, first_left_out;  // each a name and the reason
+  std::size_t left_out = 0;
+  const auto refuse = [&](const std::string& why) { throw UsageError(fmt::format("--case '{}': {}", pattern, why)); };
+  try {
+    const std::vector<CaseName> names = names_of_pattern(pattern);
+    for (const CaseName& name : names) {
+      at_fault = names.size() > 1 ? name.name() + ": " : "";
+      try {
+        std::vector<Case> found = cases.of(name, lists.about);
+        std::move(found.begin(), found.end(), std::back_inserter(all));
+      } catch (const NotTogether& error) {
+        if (left_out++ == 0) first_left_out = at_fault + error.what();
+      }
+    }
+    if (all.empty()) refuse(first_left_out);
+    if (left_out > 0) {
+      lists.left_out.push_back(fmt::format("--case '{}': {} of {} combinations left out; the first: {}", pattern, left_out,
+                                           names.size(), first_left_out));
+    }
+  } catch (const std::invalid_argument& error) {
+    refuse(at_fault + error.what());
+  }
+  return all;
+}
+
 }  // namespace
 
 void choose(Lists& lists, const Listing& listing, const std::vector<std::string>& patterns, bool between_ranks_alone) {
@@ -213,22 +278,13 @@ void choose(Lists& lists, const Listing& listing, const std::vector<std::string>
   for (const std::string& pattern : patterns) {
     std::vector<Group> groups;
     std::map<std::pair<CaseName, std::string>, std::size_t> group_of;
-    std::string at_fault;  // of several names
-    try {
-      const std::vector<CaseName> names = names_of_pattern(pattern);
-      for (const CaseName& name : names) {
-        at_fault = names.size() > 1 ? name.name() + ": " : "";
-        for (Case& c : cases.of(name, lists.about)) {
-          if (!chosen.insert(c.name()).second) continue;  // rounded to the same size as another
-          // Loads that last follow one another.
-          const auto [at, is_new] = group_of.emplace(
-              std::pair(cases.lasts() ? static_cast<const CaseName&>(c) : sizes_of(c), c.setting), groups.size());
-          if (is_new) groups.emplace_back();
-          groups[at->second].cases.push_back(std::move(c));
-        }
-      }
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(fmt::format("--case '{}': {}{}", pattern, at_fault, error.what()));
+    for (Case& c : cases_of(pattern, cases, lists)) {
+      if (!chosen.insert(c.name()).second) continue;  // it measures the same as another
+      // Loads that last follow one another.
+      const auto [at, is_new] =
+          group_of.emplace(std::pair(cases.lasts() ? static_cast<const CaseName&>(c) : sizes_of(c), c.setting), groups.size());
+      if (is_new) groups.emplace_back();
+      groups[at->second].cases.push_back(std::move(c));
     }
     for (Group& group : groups) {
       compare_with_first(group);

@@ -110,6 +110,7 @@ int run_plan(const RunOptions& options, const RunSetup& setup, SharedSession& sh
     place = folder.string();
     if (!options.out_file.empty()) check_writable(options.out_file);
     if (!setup.note.empty()) say(options.program, setup.note);
+    for (const std::string& left_out : setup.plan.left_out) say(options.program, left_out);
     return std::make_unique<Session>(setup.device.info(), options, folder, setup.plan, setup.origin, overhead);
   }));
   shared.set_folder(team.gather(place).front());

@@ -129,6 +129,7 @@ Plan arranged(Lists lists, const Selection& selection, Backend backend) {
   const std::size_t suite_cases = count_cases(lists.ceilings, suite);
   Plan plan = filtered(std::move(lists.ceilings), std::move(suite), selection);
   plan.about = std::move(lists.about);
+  plan.left_out = std::move(lists.left_out);
   plan.suite_cases = suite_cases;
   if (!plan.suite.empty()) {
     const Expression filter = expression_of("--filter", selection.filter);

@@ -25,6 +25,7 @@ struct Plan {
   std::optional<double> limit_seconds = {};       ///< of the whole run: what has not begun by then is left out
   std::size_t suite_cases = 0;                    ///< of the suite as it is defined, each ceiling once, or of the chosen cases
   std::map<std::string, std::string> about = {};  ///< Lists::about
+  std::vector<std::string> left_out = {};         ///< Lists::left_out
 };
 Plan plan(const DeviceInfo& info, const Selection& selection, const Fabric* fabric = nullptr);
 /// The connections to the other GPUs of this process, where the selection takes them.

@@ -33,6 +33,7 @@ std::string work_in_words(const Work& work) {
 }  // namespace
 
 void print_plan(const Plan& cases, const RunOptions& options, std::string_view command, bool json, const TerminalStyle& style) {
+  for (const std::string& left_out : cases.left_out) say(options.program, left_out);
   Json all = Json::array();
   Grid grid{"", {{.heading = "case"}, {.heading = "memory"}, {.heading = "work", .is_text = true}}};
   for (const auto* groups : {&cases.ceilings, &cases.suite}) {

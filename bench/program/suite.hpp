@@ -45,6 +45,7 @@ const std::vector<NamedFamily>& families();
 struct Lists {
   std::vector<Group> ceilings, suite;
   std::optional<std::vector<Group>> chosen = {};  ///< cases chosen by name, in place of the suite's
+  std::vector<std::string> left_out = {};         ///< of the patterns of names: what is left out, and why, in words
   std::map<std::string, std::string> about = {};  ///< by the family of a case: the sentence about the family that listed it
 };
 Lists list_families(const Listing& listing, bool between_ranks_alone = false);

@@ -86,7 +86,7 @@ AttentionProblem heads_of(const CaseRequest& asked) {
   problem.kv_heads = asked.number_or("kv_heads", heads);
   problem.head_dim = asked.number_or("d", 128);
   problem.type = asked.type();
-  if (problem.heads % problem.kv_heads != 0) throw std::invalid_argument("kv_heads does not divide heads");
+  if (problem.heads % problem.kv_heads != 0) throw NotTogether("kv_heads does not divide heads");
   return problem;
 }
 

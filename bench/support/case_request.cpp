@@ -36,15 +36,20 @@ DataType CaseRequest::type() const {
 }
 
 std::int64_t CaseRequest::number(std::string_view key, std::int64_t least, std::int64_t most) const {
+  return number_within(key, least, most, most);
+}
+
+std::int64_t CaseRequest::number_within(std::string_view key, std::int64_t least, std::int64_t allowed,
+                                        std::int64_t most) const {
   if (!has(key)) throw std::invalid_argument(fmt::format("it lacks {}:NUMBER", key));
   const std::string text = value_of(name_.shape, key);
   const auto number = whole_number(text);
-  if (!number || *number < least || *number > most) {
-    const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
-    throw std::invalid_argument(fmt::format("{}:{} is not a whole number from {} to {}{}", key, text, least, most,
-                                            number || !is_number ? "" : " (units: K, M, G, T, powers of 1024)"));
-  }
-  return *number;
+  if (number && *number >= least && *number <= allowed) return *number;
+  const bool is_number = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  const std::string why = fmt::format("{}:{} is not a whole number from {} to {}{}", key, text, least, allowed,
+                                      number || !is_number ? "" : " (units: K, M, G, T, powers of 1024)");
+  if (number && *number >= least && *number <= most) throw NotTogether(why);
+  throw std::invalid_argument(why);
 }
 
 std::int64_t CaseRequest::number_or(std::string_view key, std::int64_t otherwise, std::int64_t most) const {

@@ -16,6 +16,12 @@
 
 namespace roofmark {
 
+/// Each value is that of some case, but no case has them together. Of several names, such a one is left out.
+class NotTogether : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
 /// A case that is asked for by name, of a size that no suite may have. A key that the name lacks has the family's default. All
 /// throw std::invalid_argument that says what is wrong with the name.
 class CaseRequest {
@@ -37,6 +43,8 @@ class CaseRequest {
 
   /// A whole number from `least` to `most`, which the name must have.
   std::int64_t number(std::string_view key, std::int64_t least = 1, std::int64_t most = kMostOfSize) const;
+  /// The same where other keys of the name allow `allowed` at most: NotTogether above that.
+  std::int64_t number_within(std::string_view key, std::int64_t least, std::int64_t allowed, std::int64_t most) const;
   std::int64_t number_or(std::string_view key, std::int64_t otherwise, std::int64_t most = kMostOfSize) const;
   /// Of bytes or elements: as many as memory may hold.
   std::size_t amount(std::string_view key) const;

@@ -84,6 +84,17 @@ def test_groups_of_any_size_run_at_once_on_one_host(tmp_path):
     assert refused.returncode == 2 and "group:div_3: 4 ranks are no whole groups of 3" in refused.stderr
 
 
+def test_every_pair_of_ranks_by_one_pattern(tmp_path):
+    pattern = "ping_pong/int8/bytes:8/from:0..2+1/to:0..2+1"
+    done = ranks.run(3, "collectives", "--device", "cpu", "--suite", "quick", "--max-seconds", "0.005", "--case", pattern, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    pairs = [entry["roofmark"]["message"]["groups"] for entry in ranks.load(tmp_path / "out")["benchmarks"] if entry["name"].startswith("ping_pong/")]
+    assert pairs == [[[0, 1]], [[0, 2]], [[1, 2]]]
+    assert done.stderr.count("3 of 9 combinations left out; the first: ping_pong/int8/bytes:8/from:0/to:0: from and to are the same rank") == 1
+    asked = ranks.run(2, "run", "--device", "cpu", "--case", pattern.replace("2+1", "1+1"), "--max-seconds", "0.005", "--out", tmp_path / "run")
+    assert asked.returncode == 3 and "`roofmark-mpi collectives` measures it" in asked.stdout, asked.stdout + asked.stderr
+
+
 def test_a_collective_that_the_library_lacks_is_unsupported_and_the_others_are_measured(tmp_path):
     done = ranks.run(2, "collectives", "--device", "cpu", "--case", "all_reduce,all_gather/bf16,fp32/bytes:4K", "--case", "all_reduce/fp64/bytes:4K/op:min,prod",
                      "--max-seconds", "0.001", "--out", tmp_path / "out")

@@ -625,7 +625,7 @@ TEST_F(CollectiveSuites, GroupsThatRanksDoNotFormAreRefused) {
 TEST_F(CollectiveSuites, APairAlone) {
   make(2, 3, Backend::cpu);
   const Case pair = chosen("ping_pong/int8/bytes:64/from:4/to:1");
-  EXPECT_EQ(pair.name(), "ping_pong/int8/bytes:64/ranks:2/from:4/to:1/impl:mpi");
+  EXPECT_EQ(pair.name(), "ping_pong/int8/bytes:64/ranks:2/from:1/to:4/impl:mpi") << "the lower rank begins";
   EXPECT_EQ(pair.message->groups, (Groups{{1, 4}}));
   EXPECT_EQ(pair.message->trips, 2);
   EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4"), "a pair has two ranks: from:A/to:B");
