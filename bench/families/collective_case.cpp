@@ -17,15 +17,13 @@ namespace roofmark::collectives {
 
 namespace {
 
-using Groups = std::vector<std::vector<int>>;
+using Groups = RankGroups::Groups;
 
 /// Of the slowest way that some ranks of a domain have to one another. Null where ranks share a GPU.
-const Resource* inside_resource(const Fabric& fabric, const NvlinkMap& nvlink, const Groups& groups, Backend backend) {
+const Resource* inside_resource(const Division& among, Backend backend) {
   if (backend == Backend::cpu) return &resource::interprocess;
-  if (share_gpu(fabric.members)) return nullptr;
-  const bool all =
-      std::all_of(groups.begin(), groups.end(), [&](const std::vector<int>& ranks) { return nvlink.connects(ranks); });
-  return all ? &resource::nvlink : &resource::pcie;
+  if (among.map->shared_gpu) return nullptr;
+  return among.all_by_nvlink ? &resource::nvlink : &resource::pcie;
 }
 
 bool take_all(const Groups& groups, std::size_t ranks) {
@@ -84,12 +82,12 @@ double times_even(const Point& point) {
 
 /// What the PCIe link of a GPU carries at least where NVLink connects some of the ranks: what their part must exchange with the
 /// others, over the links of all of them.
-double least_on_pcie(const Point& point, double bytes, const Groups& groups, const RankPlaces& places,
-                     const NvlinkMap& nvlink) {
-  RankPlaces parts = places;
+double least_on_pcie(const Point& point, double bytes, const Division& among) {
+  const Groups& groups = among.groups.all();
+  RankPlaces parts = among.map->places;
   int part = 0;
   for (const std::vector<int>& group : groups) {
-    for (const std::vector<int>& ranks : nvlink.groups_of(group)) {
+    for (const std::vector<int>& ranks : among.map->nvlink.groups_of(group)) {
       for (const int rank : ranks) parts.domains[static_cast<std::size_t>(rank)] = part;
       ++part;
     }
@@ -100,11 +98,7 @@ double least_on_pcie(const Point& point, double bytes, const Groups& groups, con
 
 }  // namespace
 
-int ranks_of(const Point& point) {
-  std::size_t most = 0;
-  for (const std::vector<int>& group : groups_of(point.colours)) most = std::max(most, group.size());
-  return static_cast<int>(most);
-}
+int ranks_of(const Point& point) { return point.among->ranks; }
 
 std::size_t chunk_of(const Point& point) {
   const std::size_t even = even_chunk(point);
@@ -152,20 +146,19 @@ std::string lacks(const Communicator& communicator, const Point& point) {
 
 Work collective_work(const Listing& listing, const Point& point) {
   const auto bytes = static_cast<double>(bytes_of(point));
-  const std::vector<std::vector<int>> groups = groups_of(point.colours);
-  const RankPlaces places = places_of(listing.fabric->members);
+  const Groups& groups = point.among->groups.all();
+  const RankPlaces& places = point.among->map->places;
   const double imbalance = times_even(point);
   const Traffic moved = traffic(point.op, bytes, groups, places, point.root, Switches::forward, imbalance);
   const Traffic switched = traffic(point.op, bytes, groups, places, point.root, Switches::reduce, imbalance);
-  const NvlinkMap map(listing.fabric->members);
-  const Resource* inside = inside_resource(*listing.fabric, map, groups, listing.device.backend);
+  const Resource* inside = inside_resource(*point.among, listing.device.backend);
   // NVLink's switches reduce from Hopper on (NVLS); a network may (SHARP).
   const bool nvls = inside == &resource::nvlink && listing.device.compute_capability >= 90;
   Phase phase;
   double least = nvls ? switched.inside : moved.inside;
   if (inside == &resource::pcie) {
     // A ring takes the PCIe link of each GPU that has NVLink to one neighbour alone; rings in both directions share it.
-    least = std::min(least, least_on_pcie(point, bytes, groups, places, map));
+    least = std::min(least, least_on_pcie(point, bytes, *point.among));
   }
   if (inside && moved.inside > 0) phase.push_back({*inside, moved.inside, moved.inside - least});
   if (moved.network > 0) {
@@ -181,11 +174,10 @@ namespace {
 
 /// What rings carry of it, where that is more than the `least`, and where its ranks are all ranks: others leave links and ports
 /// unused. Else empty.
-Work ring_work(const Listing& listing, const Point& point, const Work& least) {
-  const std::vector<std::vector<int>> groups = groups_of(point.colours);
-  if (!operation(point.op).by_ring || !take_all(groups, listing.fabric->members.size())) return {};
-  const Traffic carried =
-      ring_traffic(point.op, static_cast<double>(bytes_of(point)), groups, places_of(listing.fabric->members));
+Work ring_work(const Point& point, const Work& least) {
+  const Groups& groups = point.among->groups.all();
+  if (!operation(point.op).by_ring || !take_all(groups, point.among->colours.size())) return {};
+  const Traffic carried = ring_traffic(point.op, static_cast<double>(bytes_of(point)), groups, point.among->map->places);
   constexpr double kRounding = 1e-9;
   bool more = false;
   Work ring;
@@ -206,7 +198,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   const Fabric& fabric = *listing.fabric;
   const int ranks = ranks_of(point);
   const std::size_t chunk = chunk_of(point), bytes = bytes_of(point);
-  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  const Groups& groups = point.among->groups.all();
   Case c;
   c.family = name(point.op);
   c.type = point.type;
@@ -236,7 +228,7 @@ Case collective_case(const Listing& listing, const Point& point) {
   Message message;
   if (point.op == Collective::send_recv) message.pattern = Pattern::neighbours;
   if (point.op == Collective::ping_pong) message.pattern = Pattern::pairs;
-  message.ring = ring_work(listing, point, c.work);
+  message.ring = ring_work(point, c.work);
   message.ranks = ranks;
   message.bytes = bytes;
   message.count = chunk;
@@ -249,7 +241,7 @@ Case collective_case(const Listing& listing, const Point& point) {
     message.place = point.in_place ? "in" : "out";
   }
   const bool everyone = groups.size() == 1 && groups.front().size() == fabric.members.size();
-  if (point.op == Collective::ping_pong || !everyone) message.groups = groups;  // two ranks are a pair too
+  if (point.op == Collective::ping_pong || !everyone) message.groups = point.among->groups;  // two ranks are a pair too
   c.message = message;
   if (!data_kernels(listing.device.backend)) {
     c.unsupported = "this build has no kernels for the device that generate the collectives' data";

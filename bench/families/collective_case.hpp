@@ -8,19 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "bench/support/fabric.hpp"
+#include "bench/families/rank_division.hpp"
 #include "bench/support/listing.hpp"
 
 namespace roofmark::collectives {
 
-/// What distinguishes a case. Ranks with the same colour share a communicator; a negative colour takes no part.
+/// What distinguishes a case.
 struct Point {
   Collective op = Collective::all_reduce;
   DataType type = DataType::fp32;
   Reduction reduction = Reduction::sum;
   std::size_t bytes = 0;  ///< requested; the size is made of whole chunks
   bool in_place = false;
-  std::vector<int> colours;
+  SharedDivision among;
   std::string group;  ///< "", node, rail, cross, div_4, mod_4
   Issue issue = Issue::automatic;
   Buffer buffer = Buffer::plain;

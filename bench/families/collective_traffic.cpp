@@ -4,21 +4,32 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
 namespace roofmark::collectives {
 
 namespace {
 
-/// By domain, of the ranks that take part.
-std::map<int, std::set<int>> hosts_of_domains(const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
-  std::map<int, std::set<int>> hosts;
+/// An amount by host, or by domain. Both are numbered from 0, and are no more than the ranks.
+using Amounts = std::vector<double>;
+
+double& at(Amounts& amounts, int place) { return amounts[static_cast<std::size_t>(place)]; }
+
+double largest(const Amounts& amounts) { return *std::max_element(amounts.begin(), amounts.end()); }
+
+/// Of what each domain carries, the largest part of one of its hosts that take part.
+double largest_of_host(Amounts carried, const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
+  Amounts hosts(carried.size());  // by domain
+  std::vector<bool> seen(places.hosts.size());
   for (const std::vector<int>& group : groups) {
     for (const int rank : group) {
-      hosts[places.domains[static_cast<std::size_t>(rank)]].insert(places.hosts[static_cast<std::size_t>(rank)]);
+      const auto host = static_cast<std::size_t>(places.hosts[static_cast<std::size_t>(rank)]);
+      if (!seen[host]) at(hosts, places.domains[static_cast<std::size_t>(rank)]) += 1;
+      seen[host] = true;
     }
   }
-  return hosts;
+  for (std::size_t domain = 0; domain < carried.size(); ++domain) carried[domain] /= std::max(1.0, hosts[domain]);
+  return largest(carried);
 }
 
 std::size_t most_ranks_of(const std::vector<std::vector<int>>& groups) {
@@ -44,12 +55,6 @@ std::vector<int> indices(const std::vector<std::vector<int>>& groups, std::size_
     for (const int rank : groups[group]) of_rank[static_cast<std::size_t>(rank)] = static_cast<int>(group);
   }
   return of_rank;
-}
-
-double largest(const std::map<int, double>& amounts) {
-  double most = 0;
-  for (const auto& [at, amount] : amounts) most = std::max(most, amount);
-  return most;
 }
 
 /// A group's ranks in one domain.
@@ -103,13 +108,15 @@ RankPlaces places_of(const std::vector<RankInfo>& members) {
 }
 
 bool is_one_rank_per_host(const std::vector<std::vector<int>>& groups, const RankPlaces& places) {
-  std::set<int> taken;
+  std::vector<bool> taken(places.hosts.size());
   for (const std::vector<int>& group : groups) {
     for (const int rank : group) {
-      if (!taken.insert(places.hosts[static_cast<std::size_t>(rank)]).second) return false;
+      const auto host = static_cast<std::size_t>(places.hosts[static_cast<std::size_t>(rank)]);
+      if (taken[host]) return false;
+      taken[host] = true;
     }
   }
-  return std::set<int>(places.hosts.begin(), places.hosts.end()).size() < places.hosts.size();
+  return static_cast<std::size_t>(*std::max_element(places.hosts.begin(), places.hosts.end())) + 1 < places.hosts.size();
 }
 
 Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vector<int>>& groups, const RankPlaces& places,
@@ -118,18 +125,17 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
   const auto domain = [&](int rank) { return places.domains[static_cast<std::size_t>(rank)]; };
   Traffic all;
   const std::size_t most_ranks = most_ranks_of(groups);
-  std::map<int, std::set<int>> hosts = hosts_of_domains(groups, places);
-  std::map<int, double> carried;         // by domain
-  std::map<int, double> sent, received;  // by host
+  const bool to_neighbours = op == Collective::send_recv || op == Collective::ping_pong;
+  Amounts carried(places.domains.size()), sent(places.hosts.size()), received(places.hosts.size());
   for (const std::vector<int>& group : groups) {
     const double bytes = bytes_of_group(op, largest_bytes, group.size(), most_ranks);
-    const std::map<int, int> ranks = ranks_by_domain_of(group, places);
-    for (const auto& [at, count] : ranks) {
+    const std::map<int, int> ranks = to_neighbours ? std::map<int, int>() : ranks_by_domain_of(group, places);
+    for (const auto& [place, count] : ranks) {
       const Part part{static_cast<double>(group.size()), static_cast<double>(ranks.size()), static_cast<double>(count),
-                      at == domain(group.at(static_cast<std::size_t>(root))), imbalance};
+                      place == domain(group.at(static_cast<std::size_t>(root))), imbalance};
       const Traffic moved = of_part(op, bytes, part, switches);
       all.inside = std::max(all.inside, moved.inside);
-      carried[at] += moved.network;
+      at(carried, place) += moved.network;
     }
     const std::size_t senders = op == Collective::send_recv ? group.size() : op == Collective::ping_pong ? 1 : 0;
     for (std::size_t i = 0; i < senders && group.size() > 1; ++i) {
@@ -137,13 +143,13 @@ Traffic traffic(Collective op, double largest_bytes, const std::vector<std::vect
       if (domain(from) == domain(to)) {
         all.inside = std::max(all.inside, bytes);
       } else {
-        sent[host(from)] += bytes;
-        received[host(to)] += bytes;
+        at(sent, host(from)) += bytes;
+        at(received, host(to)) += bytes;
       }
     }
   }
-  for (auto& [at, amount] : carried) amount /= static_cast<double>(hosts[at].size());
-  all.network = std::max({largest(carried), largest(sent), largest(received)});
+  all.network =
+      to_neighbours ? std::max(largest(sent), largest(received)) : largest_of_host(std::move(carried), groups, places);
   return all;
 }
 
@@ -151,19 +157,17 @@ Traffic ring_traffic(Collective op, double largest_bytes, const std::vector<std:
                      const RankPlaces& places) {
   Traffic all;
   const std::size_t most_ranks = most_ranks_of(groups);
-  std::map<int, std::set<int>> hosts = hosts_of_domains(groups, places);
-  std::map<int, double> carried;  // by domain
+  Amounts carried(places.domains.size());
   for (const std::vector<int>& group : groups) {
     const double bytes =
         bytes_of_group(op, largest_bytes, group.size(), most_ranks) * bus_factor(op, static_cast<int>(group.size()));
     const std::map<int, int> ranks = ranks_by_domain_of(group, places);
-    for (const auto& [at, count] : ranks) {
+    for (const auto& [place, count] : ranks) {
       if (count > 1) all.inside = std::max(all.inside, bytes);
-      if (ranks.size() > 1) carried[at] += bytes;
+      if (ranks.size() > 1) at(carried, place) += bytes;
     }
   }
-  for (auto& [at, amount] : carried) amount /= static_cast<double>(hosts[at].size());
-  all.network = largest(carried);
+  all.network = largest_of_host(std::move(carried), groups, places);
   return all;
 }
 

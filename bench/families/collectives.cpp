@@ -82,8 +82,9 @@ Grouping whole_groups(const std::string& name, int ranks) {
 
 std::vector<Group> contract(const Listing& listing) {
   CollectiveList list(listing);
-  const std::vector<int> world = everyone(*listing.fabric);
-  const auto ranks = static_cast<int>(world.size());
+  const Divisions divisions(*listing.fabric);
+  const SharedDivision world = divisions.world();
+  const int ranks = world->ranks;
   for (const Collective op : kCollectives) {
     if (op == Collective::ping_pong) continue;
     for (const DataType type : listing.fabric->types) {
@@ -97,7 +98,7 @@ std::vector<Group> contract(const Listing& listing) {
         if (op != Collective::all_to_all) continue;
         for (const int imbalance : std::set<int>{2, ranks - 1}) {
           for (const std::size_t elements : {7, 4099}) {
-            const std::size_t bytes = elements * world.size() * size_of(type);
+            const std::size_t bytes = elements * static_cast<std::size_t>(ranks) * size_of(type);
             if (imbalance > 1 && imbalance < ranks) {
               list.add({op, type, reduction, bytes, false, world, {}, {}, {}, -1, false, (imbalance + 1) % ranks, imbalance});
             }
@@ -107,7 +108,8 @@ std::vector<Group> contract(const Listing& listing) {
     }
   }
   int round = 0;
-  for (const std::vector<int>& pairs : rounds_of_pairs(listing.fabric->members)) {
+  for (const std::vector<int>& colours : rounds_of_pairs(listing.fabric->members)) {
+    const SharedDivision pairs = divisions.of(colours);
     for (const std::size_t elements : {1, 4097}) {
       list.add({Collective::ping_pong, DataType::fp32, {}, elements * 4, false, pairs, {}, {}, {}, round, true});
     }
@@ -148,7 +150,7 @@ std::vector<Sweep> sweeps(const Listing& listing) {
 }
 
 std::int64_t fewest_ranks(const Point& point) {
-  const std::vector<std::vector<int>> groups = groups_of(point.colours);
+  const RankGroups::Groups& groups = point.among->groups.all();
   const auto fewest = std::min_element(groups.begin(), groups.end(),
                                        [](const auto& one, const auto& other) { return one.size() < other.size(); });
   return static_cast<std::int64_t>(fewest->size());
@@ -238,7 +240,7 @@ std::optional<Case> make(const Listing& listing, const CaseRequest& asked) {
               .type = asked.type(),
               .reduction = asked.one_of("op", kReductions, Reduction::sum),
               .bytes = asked.amount("bytes"),
-              .colours = taking_part(fabric, asked),
+              .among = Divisions(fabric).of(taking_part(fabric, asked)),
               .group = asked.word_or("group", "")};
   if (const int ranks = ranks_of(point); asked.number_or("ranks", ranks) != ranks) {
     throw NotTogether(fmt::format("these groups are of {} ranks", ranks));
@@ -278,7 +280,8 @@ std::vector<Group> list(const Listing& listing) {
   const Fabric& fabric = *listing.fabric;
   const bool gpu = listing.device.backend == Backend::cuda, full = listing.suite == SuiteName::full;
   const auto ranks = static_cast<int>(fabric.members.size());
-  const std::vector<int> world = everyone(fabric);
+  const Divisions divisions(fabric);
+  const SharedDivision world = divisions.world();
   CollectiveList list(listing);
   const auto add = [&](const Point& made, bool in_place) { in_place ? list.add_both_places(made) : list.add(made); };
   const auto point = [&](Collective op, DataType type, std::size_t bytes) {
@@ -317,21 +320,23 @@ std::vector<Group> list(const Listing& listing) {
        {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all}) {
     if (!full && op != Collective::all_reduce) continue;
     for (int count = 1;; count = std::min(2 * count, ranks)) {
+      const SharedDivision some = divisions.of(first(fabric, count));
       for (const std::size_t bytes : {kMiB, large, large * static_cast<std::size_t>(counts_total(op) ? count : 1)}) {
         Point made = point(op, DataType::fp32, bytes);
-        made.colours = first(fabric, count);
+        made.among = some;
         list.add(made);
       }
       if (count == ranks) break;
     }
   }
   for (const Grouping& part : parts(fabric)) {
+    const SharedDivision groups = divisions.of(part.colours);
     for (const Collective op : {Collective::all_reduce, Collective::all_to_all}) {
       if (!full && op != Collective::all_reduce) continue;
       for (const std::size_t bytes : sizes(kKiB, large, full ? 4 : 256)) {
         Point made = point(op, DataType::fp32, bytes);
         made.group = part.name;
-        made.colours = part.colours;
+        made.among = groups;
         list.add(made);
       }
     }
@@ -363,10 +368,13 @@ std::vector<Group> list(const Listing& listing) {
   const std::vector<std::vector<int>> rounds = rounds_of_pairs(members);
   const std::vector<std::size_t> sample = sample_of_rounds(members, full ? rounds.size() : kRoundsBetweenHosts);
   for (std::size_t first = 0; first < sample.size(); first += kRoundsAtATime) {
+    const std::size_t end = std::min(first + kRoundsAtATime, sample.size());
+    std::vector<SharedDivision> pairs;
+    for (std::size_t i = first; i < end; ++i) pairs.push_back(divisions.of(rounds[sample[i]]));
     for (const std::size_t bytes : full ? sizes(8, gpu ? 256 * kMiB : 16 * kMiB, 4) : sizes_of_pairs(gpu)) {
-      for (std::size_t i = first; i < std::min(first + kRoundsAtATime, sample.size()); ++i) {
+      for (std::size_t i = first; i < end; ++i) {
         Point made = point(Collective::ping_pong, DataType::int8, bytes);
-        made.colours = rounds[sample[i]];
+        made.among = pairs[i - first];
         made.round = static_cast<int>(sample[i]);
         list.add(made);
       }

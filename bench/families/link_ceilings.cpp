@@ -64,13 +64,15 @@ std::vector<Group> list(const Listing& listing) {
   const std::size_t most = std::min(kGiB, std::bit_floor(listing.device.memory_bytes / 16));
   const std::vector<bool> first = one_per_host(hosts);
   CollectiveList list(listing);
+  const collectives::Divisions divisions(*listing.fabric);
   for (const auto& [name, colours] : {std::pair<std::string, std::vector<int>>{"inside", domains},
                                       {"bridged", bridged(members, count)},
                                       {"network", across(domains, [](std::size_t) { return true; })},
                                       {"cross", across(domains, [&](std::size_t rank) { return first[rank]; })}}) {
+    const collectives::SharedDivision among = divisions.of(colours);
     for (const std::size_t bytes : small ? sizes(kKiB, kKiB, 4) : gpu ? sizes(most / 16, most, 4) : sizes(kMiB, 16 * kMiB, 4)) {
       if (listing.fabric->local && colours.front() < 0) continue;  // the first GPU has the clock
-      Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, colours, name, {}, {}, -1, true};
+      Point point{Collective::send_recv, DataType::fp32, {}, bytes, false, among, name, {}, {}, -1, true};
       std::optional<Case> c = list.offered(point);
       if (!c || c->work.phases.empty()) continue;
       c->sets_ceiling = {c->work.phases.front().front().resource};

@@ -79,8 +79,17 @@ std::vector<Group> list(const Listing& listing) {
   if (suite == SuiteName::smoke || suite == SuiteName::quick || suite == SuiteName::sustained || ranks == 1) return {};
   const bool gpu = listing.device.backend == Backend::cuda, small = listing.suite == SuiteName::contract;
   const DataType type = gpu ? DataType::bf16 : DataType::fp32;
-  const collectives::Point small_point{
-      Collective::all_reduce, type, Reduction::sum, 4 * 1001, false, everyone(fabric), {}, {}, {}, -1, true};
+  const collectives::Point small_point{Collective::all_reduce,
+                                       type,
+                                       Reduction::sum,
+                                       4 * 1001,
+                                       false,
+                                       collectives::Divisions(fabric).world(),
+                                       {},
+                                       {},
+                                       {},
+                                       -1,
+                                       true};
   const auto [side, point] = small ? Sizes{65, small_point}
                              : gpu ? sizes_of(listing, small_point)
                                    : Sizes{1024, at(small_point, 32 * kMiB)};

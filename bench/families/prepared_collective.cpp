@@ -20,7 +20,7 @@ namespace {
 
 /// A round of pairs needs no communicators of its own: that of all ranks carries it.
 std::vector<int> communicating(const Fabric& fabric, const Point& point) {
-  return point.op == Collective::ping_pong ? everyone(fabric) : point.colours;
+  return point.op == Collective::ping_pong ? everyone(fabric) : point.among->colours;
 }
 
 class OneRank final : public PreparedCollective {
@@ -36,13 +36,14 @@ class OneRank final : public PreparedCollective {
         chunk_(chunk_of(point)),
         seed_(setup.seed) {
     const auto own = static_cast<std::size_t>(rank_of_fabric);
-    if (point.colours[own] < 0) return;
+    const std::vector<int>& colours = point.among->colours;
+    if (colours[own] < 0) return;
     if (!communicator) throw DeviceError("this rank's communicator could not be created", false);
     if (const std::string reason = lacks(*communicator, point); !reason.empty()) throw Unsupported(reason);
     communicator_ = std::move(communicator);
     if (point.op == Collective::ping_pong) {
-      for (std::size_t other = 0; other < point.colours.size(); ++other) {
-        if (other != own && point.colours[other] == point.colours[own]) peer_ = static_cast<int>(other);
+      for (std::size_t other = 0; other < colours.size(); ++other) {
+        if (other != own && colours[other] == colours[own]) peer_ = static_cast<int>(other);
       }
     }
     const bool first = rank() == point.root;

@@ -28,12 +28,13 @@ std::vector<Group> list(const Listing& listing) {
   if (!listing.fabric || listing.fabric->local || listing.suite != SuiteName::sustained) return {};
   const bool gpu = listing.device.backend == Backend::cuda;
   CollectiveList list(listing);
+  const collectives::SharedDivision world = collectives::Divisions(*listing.fabric).world();
   for (const Collective op : {Collective::all_reduce, Collective::all_to_all}) {
     Point point;
     point.op = op;
     point.type = gpu ? DataType::bf16 : DataType::fp32;
     point.bytes = gpu ? kGiB : 4 * kMiB;
-    point.colours = everyone(*listing.fabric);
+    point.among = world;
     add(list, point);
   }
   return list.take();

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/model/work.hpp"
@@ -21,6 +23,20 @@ enum class Pattern {
 /// The note of a record whose time is mostly that of issuing the calls of all GPUs of a process.
 inline constexpr std::string_view kSmallSizesNote = "small sizes";
 
+/// The ranks of each communicator. Copies share them: the cases of a round of a thousand ranks have the same 512 pairs.
+class RankGroups {
+ public:
+  using Groups = std::vector<std::vector<int>>;
+
+  RankGroups() : RankGroups(Groups()) {}
+  RankGroups(Groups groups) : groups_(std::make_shared<const Groups>(std::move(groups))) {}
+
+  const Groups& all() const { return *groups_; }
+
+ private:
+  std::shared_ptr<const Groups> groups_;
+};
+
 /// The message between the ranks of a case, in nccl-tests' terms.
 struct Message {
   Pattern pattern = Pattern::collective;
@@ -35,7 +51,7 @@ struct Message {
   /// What rings over all links and network ports carry of it; empty where that is the record's work, or where no ring does it.
   Work ring = {};
   /// The ranks of each communicator, where not all ranks are in one.
-  std::vector<std::vector<int>> groups;
+  RankGroups groups;
 };
 
 }  // namespace roofmark

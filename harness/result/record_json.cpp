@@ -47,7 +47,7 @@ Json to_json(const Message& message) {
   put(json, "reduction", message.reduction);
   put(json, "place", message.place);
   if (!message.ring.phases.empty()) json["ring"] = to_json(message.ring);
-  if (!message.groups.empty()) json["groups"] = message.groups;
+  if (!message.groups.all().empty()) json["groups"] = message.groups.all();
   return json;
 }
 
@@ -77,7 +77,9 @@ Message message_from_json(const JsonText::View& json) {
   get(json, "place", message.place);
   if (json.contains("ring")) message.ring = work_from_json(json.at("ring"));
   if (json.contains("groups")) {
-    json.at("groups").for_each([&](const JsonText::View& group) { message.groups.push_back(group.integers()); });
+    RankGroups::Groups groups;
+    json.at("groups").for_each([&](const JsonText::View& group) { groups.push_back(group.integers()); });
+    message.groups = std::move(groups);
   }
   return message;
 }

@@ -76,13 +76,15 @@ inline std::vector<Record> ping_pong(const std::vector<std::vector<int>>& colour
       record.message->trips = 2;
       record.measurement->ranks.resize(static_cast<std::size_t>(ranks));
       double slowest = 0;
+      RankGroups::Groups groups;
       for (const auto& [colour, pair] : pairs) {
         const double once = seconds(pair.front(), pair.back(), bytes);
         slowest = std::max(slowest, once);
         record.measurement->ranks[std::size_t(pair.front())] = {2 * once, 2 * once, {}, {}};
         record.measurement->ranks[std::size_t(pair.back())] = {1.9 * once, 1.9 * once, {}, {}};  // the slower of the two counts
-        record.message->groups.push_back(pair);
+        groups.push_back(pair);
       }
+      record.message->groups = std::move(groups);
       record.measurement->summary.median = 2 * slowest;
       rounds.push_back(record);
     }

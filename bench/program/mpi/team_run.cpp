@@ -55,10 +55,10 @@ void agree(MpiTeam& team, const std::vector<std::vector<Group>*>& all_groups) {
     }
   }
   std::string names;
-  std::vector<std::string> unsupported;
-  for (const Case* c : cases) {
-    names += c->name() + "\n";
-    unsupported.push_back(c->unsupported);
+  std::vector<std::pair<std::size_t, std::string>> unsupported;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    names += cases[i]->name() + "\n";
+    if (!cases[i]->unsupported.empty()) unsupported.emplace_back(i, cases[i]->unsupported);
   }
   const std::vector<std::size_t> all = team.gather(std::hash<std::string>()(names));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -67,11 +67,11 @@ void agree(MpiTeam& team, const std::vector<std::vector<Group>*>& all_groups) {
                                   team.describe(static_cast<int>(rank)), team.describe(0)));
     }
   }
-  const std::vector<std::vector<std::string>> reasons = team.gather(unsupported);
+  const auto reasons = team.gather(unsupported);
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      if (!cases[i]->unsupported.empty() || reasons[rank][i].empty()) continue;
-      cases[i]->unsupported = fmt::format("{}: {}", team.describe(static_cast<int>(rank)), reasons[rank][i]);
+    for (const auto& [i, reason] : reasons[rank]) {
+      std::string& known = cases.at(i)->unsupported;
+      if (known.empty()) known = fmt::format("{}: {}", team.describe(static_cast<int>(rank)), reason);
     }
   }
 }

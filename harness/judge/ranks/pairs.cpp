@@ -27,7 +27,7 @@ std::vector<MeasuredPair> measured_pairs(const Record& record) {
   const Message& message = *record.message;
   const std::vector<std::optional<RankTimes>>& ranks = record.measurement->ranks;
   std::vector<MeasuredPair> found;
-  for (const std::vector<int>& pair : message.groups) {
+  for (const std::vector<int>& pair : message.groups.all()) {
     if (pair.size() != 2) continue;
     const auto [a, b] = std::minmax(pair[0], pair[1]);
     if (a < 0 || static_cast<std::size_t>(b) >= ranks.size()) continue;
@@ -131,7 +131,7 @@ RelativePairTimes relative_pair_times(const std::vector<Record>& records, const 
     if (is_alone(record)) continue;
     const std::vector<MeasuredPair> pairs = measured_pairs(record);
     if (pairs.empty()) continue;
-    const Crowds crowds(record.message->groups, places);
+    const Crowds crowds(record.message->groups.all(), places);
     // Pairs of one host share nothing with those of another.
     std::map<std::string, int> rounds;
     for (const MeasuredPair& measured : pairs) {

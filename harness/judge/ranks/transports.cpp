@@ -20,7 +20,7 @@ bool is_sockets(std::string_view transport) {
 bool is_gpudirect(std::string_view transport) { return transport.find("/GDRDMA") != std::string_view::npos; }
 
 std::set<int> ranks_between_hosts(const Record& record, const Places& places) {
-  std::vector<std::vector<int>> groups = record.message ? record.message->groups : std::vector<std::vector<int>>();
+  std::vector<std::vector<int>> groups = record.message ? record.message->groups.all() : std::vector<std::vector<int>>();
   if (groups.empty()) {
     std::vector<int>& all = groups.emplace_back();
     for (int rank = 0; rank < static_cast<int>(places.ranks()); ++rank) all.push_back(rank);

@@ -106,7 +106,7 @@ TEST_F(CollectiveSuites, FullHasEveryCollectiveTypeReductionAndSize) {
   std::set<std::string> seen;
   for (const Case& c : cases(SuiteName::full)) {
     seen.insert(c.family + " " + std::string(name(c.type)) + " " + c.message->reduction + " " + c.message->place);
-    if (c.message->groups.empty()) sizes[c.family].insert(c.message->bytes);
+    if (c.message->groups.all().empty()) sizes[c.family].insert(c.message->bytes);
   }
   for (const char* family : {"all_gather", "all_to_all", "gather", "scatter"}) {
     for (const char* type : {"fp32", "fp16", "bf16", "fp8"}) {
@@ -138,7 +138,7 @@ TEST_F(CollectiveSuites, ScalingGroupsPairsAndWaysToCallAreInTheBaseline) {
     names += c.name() + "\n";
     if (c.family == "all_reduce") ranks.insert(c.message->ranks);
     if (c.family != "ping_pong") continue;
-    for (const std::vector<int>& pair : c.message->groups) pairs.emplace(pair[0], pair[1]);
+    for (const std::vector<int>& pair : c.message->groups.all()) pairs.emplace(pair[0], pair[1]);
   }
   for (const char* part : {"/group:node", "/group:cross", "/group:rail", "/issue:graph", "/buffer:registered",
                            "/buffer:symmetric", "/op:sum/place:in"}) {
@@ -161,6 +161,23 @@ TEST_F(CollectiveSuites, BaselineHasASampleOfThePairsBetweenManyHosts) {
   make(32, 8, Backend::cuda);
   EXPECT_EQ(rounds(SuiteName::baseline), 7U + 2 * 31U) << "of two whole steps";
   EXPECT_EQ(rounds(SuiteName::full), 255U);
+}
+
+// With a thousand ranks a round's pairs are tens of kilobytes, and every process lists thousands of cases.
+TEST_F(CollectiveSuites, TheCasesOfARoundShareItsPairs) {
+  make(4, 4, Backend::cuda);
+  std::map<std::string, std::set<const void*>> pairs;
+  std::map<std::string, int> sizes;
+  for (const Case& c : cases(SuiteName::full)) {
+    if (c.family != "ping_pong") continue;
+    pairs[value_of(c.shape, "round")].insert(&c.message->groups.all());
+    ++sizes[value_of(c.shape, "round")];
+  }
+  EXPECT_EQ(pairs.size(), 15U);
+  for (const auto& [round, addresses] : pairs) {
+    EXPECT_EQ(addresses.size(), 1U) << round;
+    EXPECT_GT(sizes[round], 10) << round;
+  }
 }
 
 // So that what disturbs a network for some seconds does not slow a pair at several sizes; within what is kept of communicators.
@@ -327,8 +344,8 @@ TEST_F(CollectiveSuites, AnOddRankRestsInEachRound) {
   std::set<std::pair<int, int>> pairs;
   for (const Case& c : cases(SuiteName::baseline)) {
     if (c.family != "ping_pong") continue;
-    ASSERT_EQ(c.message->groups.size(), 1U);
-    pairs.emplace(c.message->groups[0][0], c.message->groups[0][1]);
+    ASSERT_EQ(c.message->groups.all().size(), 1U);
+    pairs.emplace(c.message->groups.all()[0][0], c.message->groups.all()[0][1]);
   }
   EXPECT_EQ(pairs, (std::set<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}}));
 }
@@ -386,7 +403,7 @@ TEST_F(CollectiveSuites, GpusThatAreBridgedInPairsAreBoundByPcie) {
     }
     if (c.family != "ping_pong") continue;
     ++pairs;
-    const auto& groups = c.message->groups;
+    const auto& groups = c.message->groups.all();
     const bool bridged = std::all_of(groups.begin(), groups.end(), [](const auto& pair) { return pair[0] == (pair[1] ^ 1); });
     EXPECT_EQ(c.work.total(resource::nvlink) > 0, bridged) << c.name();
     EXPECT_EQ(c.work.total(resource::pcie) > 0, !bridged) << c.name();
@@ -395,7 +412,7 @@ TEST_F(CollectiveSuites, GpusThatAreBridgedInPairsAreBoundByPcie) {
   std::map<std::string, std::vector<std::vector<int>>> probed;
   for (const Group& group : link_ceilings::list({info, SuiteName::quick, {}, 0.9, &fabric})) {
     const Case& c = group.cases.front();
-    probed[c.operation] = c.message->groups;
+    probed[c.operation] = c.message->groups.all();
   }
   EXPECT_EQ(probed.size(), 2U);
   EXPECT_EQ(probed["nvlink"], (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
@@ -441,7 +458,7 @@ TEST_F(CollectiveSuites, TheNetworkProbeLinksEqualPlacesOfNvlinkDomains) {
     const Case& c = group.cases.front();
     probed.insert(c.operation);
     if (c.operation != resource::network.id) continue;
-    EXPECT_EQ(c.message->groups, (std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+    EXPECT_EQ(c.message->groups.all(), (std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
     EXPECT_DOUBLE_EQ(c.work.total(resource::network), 2.0 * static_cast<double>(c.message->bytes));  // of a host's two ranks
   }
   EXPECT_THAT(probed, testing::ElementsAre("network", "network_of_rank", "nvlink"));
@@ -482,7 +499,7 @@ TEST_F(CollectiveSuites, RingsOfAllRanksOverSeveralHostsHaveATimeOfTheirOwn) {
     const Work& ring = c.message->ring;
     if (ring.phases.empty()) continue;
     with.insert(c.family);
-    EXPECT_TRUE(c.message->groups.empty()) << c.name();
+    EXPECT_TRUE(c.message->groups.all().empty()) << c.name();
     const double carried = static_cast<double>(c.message->bytes) * c.message->bus_factor;
     EXPECT_DOUBLE_EQ(ring.total(resource::nvlink), carried) << c.name();
     EXPECT_DOUBLE_EQ(ring.total(resource::network), carried) << c.name();
@@ -595,14 +612,15 @@ TEST_F(CollectiveSuites, GroupsOfAnySizeAreThoseOfNcclTestsSplit) {
   const Case tensor = chosen("all_reduce/bf16/bytes:67108864/group:div_4"),
              data = chosen("all_reduce/bf16/bytes:67108864/group:mod_4");
   EXPECT_EQ(tensor.name(), "all_reduce/bf16/bytes:67108864/ranks:4/op:sum/place:out/group:div_4/impl:nccl");
-  EXPECT_EQ(tensor.message->groups, (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(tensor.message->groups.all(), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   EXPECT_EQ(data.name(), "all_reduce/bf16/bytes:67108864/ranks:2/op:sum/place:out/group:mod_4/impl:nccl");
-  EXPECT_EQ(data.message->groups, (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(data.message->groups.all(), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(chosen(tensor.name()).name(), tensor.name());
   EXPECT_EQ(chosen("all_gather/bf16/bytes:1048576/group:div_8").message->ranks, 8);
   EXPECT_EQ(chosen("broadcast/bf16/bytes:1048576/root:3/group:div_4").message->root, 3);
   fabric = made_up_gpus(4);
-  EXPECT_EQ(chosen("all_reduce/fp32/bytes:1048576/group:div_2").message->groups, (Groups{{0, 1}, {2, 3}})) << "of one process";
+  EXPECT_EQ(chosen("all_reduce/fp32/bytes:1048576/group:div_2").message->groups.all(), (Groups{{0, 1}, {2, 3}}))
+      << "of one process";
 }
 
 TEST_F(CollectiveSuites, GroupsThatRanksDoNotFormAreRefused) {
@@ -626,7 +644,7 @@ TEST_F(CollectiveSuites, APairAlone) {
   make(2, 3, Backend::cpu);
   const Case pair = chosen("ping_pong/int8/bytes:64/from:4/to:1");
   EXPECT_EQ(pair.name(), "ping_pong/int8/bytes:64/ranks:2/from:1/to:4/impl:mpi") << "the lower rank begins";
-  EXPECT_EQ(pair.message->groups, (Groups{{1, 4}}));
+  EXPECT_EQ(pair.message->groups.all(), (Groups{{1, 4}}));
   EXPECT_EQ(pair.message->trips, 2);
   EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4"), "a pair has two ranks: from:A/to:B");
   EXPECT_EQ(refusal("ping_pong/int8/bytes:64/from:4/to:4"), "from and to are the same rank");
@@ -705,7 +723,7 @@ TEST_F(CollectiveSuites, OneRankPerHostIsHeldAgainstWhatOneHas) {
   const auto probes = [&](SuiteName suite) {
     std::map<std::string, std::vector<std::vector<int>>> probed;
     for (const Group& group : link_ceilings::list({info, suite, {}, 0.9, &fabric})) {
-      probed[group.cases.front().operation] = group.cases.front().message->groups;
+      probed[group.cases.front().operation] = group.cases.front().message->groups.all();
     }
     return probed;
   };
@@ -723,7 +741,8 @@ TEST_F(CollectiveSuites, AllReducesScaleAtTheSameSize) {
   std::map<std::string, std::map<int, std::set<std::size_t>>> sizes;
   for (const Case& c : cases(SuiteName::full)) {
     if (c.message->ranks == 2 || c.message->ranks == 4) {
-      if (c.message->groups.size() == 1 && c.type == DataType::fp32) sizes[c.family][c.message->ranks].insert(c.message->bytes);
+      if (c.message->groups.all().size() == 1 && c.type == DataType::fp32)
+        sizes[c.family][c.message->ranks].insert(c.message->bytes);
     }
   }
   constexpr std::size_t kMi = std::size_t{1} << 20;

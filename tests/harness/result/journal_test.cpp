@@ -222,7 +222,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   record.message->ring = {{{{resource::nvlink, 6144}, {resource::network, 6144}}}};
   record.work.phases.at(0).at(0).lighter = true;
   record.overlap = OverlapRole::together;
-  record.message->groups = {{0, 1}, {2, 3}};
+  record.message->groups = RankGroups::Groups{{0, 1}, {2, 3}};
   record.measurement->ranks = {RankTimes{1e-5, 2e-5, 1.5e-5, {}}, {}, RankTimes{2e-5, 3e-5, {}, 2.5e-5, 1.9e9}};
   record.measurement->ranks[2]->sm_clock_hz = 1.8e9;
   record.measurement->ranks[2]->temperature_celsius = 61;
@@ -245,7 +245,7 @@ TEST_F(JournalFile, AMessageAndWhatEachRankDidComeBack) {
   ASSERT_EQ(run.records.size(), 1U);
   const Record& read = run.records[0];
   EXPECT_EQ(to_json(read), to_json(record));
-  EXPECT_EQ(read.message->groups, record.message->groups);
+  EXPECT_EQ(read.message->groups.all(), record.message->groups.all());
   EXPECT_EQ(read.measurement->ranks[0]->interval_low, 0.9e-5);
   EXPECT_EQ(read.measurement->ranks[0]->interval_high, 1.1e-5);
   EXPECT_FALSE(read.measurement->ranks[2]->interval_low);
