@@ -18,7 +18,17 @@ namespace {
 
 namespace dom = simdjson::dom;
 
+/// Newer versions of simdjson have an error of its own for an integer of more than 64 bits.
+template <class Error>
+bool is_of_number(Error error) {
+  if constexpr (requires { Error::BIGINT_ERROR; }) {
+    if (error == Error::BIGINT_ERROR) return true;
+  }
+  return error == Error::NUMBER_ERROR;
+}
+
 std::string reason(simdjson::error_code error) {
+  if (is_of_number(error)) return "a number is malformed or out of range";
   switch (error) {
     case simdjson::EMPTY:
       return "it is empty";
@@ -26,8 +36,6 @@ std::string reason(simdjson::error_code error) {
       return "it is not UTF-8";
     case simdjson::DEPTH_ERROR:
       return fmt::format("it is nested more than {} levels deep", simdjson::DEFAULT_MAX_DEPTH);
-    case simdjson::NUMBER_ERROR:
-      return "a number is malformed or out of range";
     case simdjson::CAPACITY:
     case simdjson::MEMALLOC:
       return "it is too large";
