@@ -154,6 +154,10 @@ Json to_json(const Communication& communication) {
     put(entry, "mads", one.mads);
     slowest.push_back(std::move(entry));
   }
+  Json& groups = json["groups"] = Json::array();
+  for (const RankGroup& group : communication.groups) {
+    groups.push_back({{"of", group.of}, {"who", group.who}, {"ranks", group.ranks}, {"times_within", group.times_within}});
+  }
   json["slow"] = communication.slow;
   return json;
 }

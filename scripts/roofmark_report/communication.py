@@ -368,6 +368,11 @@ def slowest(result):
                      for s in result["communication"]["slowest"]]
 
 
+def groups(result):
+    columns = [("Groups", "", False), ("", "", False), ("× within", "Time of pairs with the nearest other group / of pairs within", True)]
+    return columns, [[g["of"], g["who"], (f"{g['times_within']:.2f}", g["times_within"], "")] for g in result["communication"].get("groups", ())]
+
+
 def stragglers(result):
     """The findings that name a rank, host or link, and whether the run measured anything that could show one."""
     named = sorted((f for f in result["findings"] if "ranks" in f["found_by"]), key=rank_of_finding)

@@ -105,7 +105,7 @@ def team_section(result, figure, titles):
     made["matrices"] = [figure(plot) for plot in communication.matrices(result)]
     made["pairs_of_all"] = communication.pairs_of_all(result)
     for name, parts in (("fits", communication.fits(result)), ("scaling_rows", communication.scaling_rows(result)),
-                        ("overlap_rows", communication.overlap_rows(result)), ("slowest", communication.slowest(result))):
+                        ("overlap_rows", communication.overlap_rows(result)), ("slowest", communication.slowest(result)), ("groups", communication.groups(result))):
         made[name] = tables.table(name, *parts, empty=False) if parts[1] else None
     made["collectives"] = [(title, tables.table(f"collective-{i}", columns, rows, empty=False))
                            for i, (title, columns, rows) in enumerate(communication.collectives(result))]

@@ -3,11 +3,13 @@
 """The report of a team of ranks."""
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import need
 
 need("jsonschema", "jinja2", "orjson", "plotly", "tree_sitter_javascript")
+import jsonschema  # noqa: E402
 from report_pages import figures_of  # noqa: E402
 from roofmark_report import communication, facts, plots, report, table  # noqa: E402
 
@@ -30,6 +32,15 @@ def test_a_team_has_a_section_with_every_record(cluster):
     for entry in cluster["benchmarks"]:
         if communication.is_collective(entry):
             assert plots.hover(entry) in drawn
+
+
+def test_groups_of_ranks_are_shown_beside_stragglers(cluster):
+    assert cluster["findings"] and "Pairs take longer with ranks of other groups" not in report.page(cluster, "0" * 64)
+    group = {"of": "pairs between hosts", "who": "ranks 8-11 (node08 ... node11)", "ranks": [8, 9, 10, 11], "times_within": 3.314}
+    grouped = {**cluster, "communication": {**cluster["communication"], "groups": [group]}}
+    jsonschema.validate(grouped, json.loads((Path(__file__).parents[2] / "results/schema.json").read_text(encoding="utf-8")))
+    page = without_breaks(report.page(grouped, "0" * 64))
+    assert "Pairs take longer with ranks of other groups" in page and group["who"] in page and "3.31" in page
 
 
 def test_bus_bandwidth_is_drawn_with_the_links_that_bind(cluster):

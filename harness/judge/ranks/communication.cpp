@@ -30,6 +30,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   for (const PairsAlone& pairs : stragglers.alone | std::views::take(kMostJudgedAlone)) {
     for (std::string& name : unmeasured(pairs, alone)) made.measure_next.push_back(std::move(name));
   }
+  made.groups = std::move(stragglers.groups);
   made.compared = std::move(stragglers.compared);
   if (members.size() > 1) made.compared.insert({FindingKind::fingerprint, FindingKind::missing_result});
   made.findings = std::move(stragglers.findings);

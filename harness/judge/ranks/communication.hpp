@@ -27,6 +27,7 @@ struct Communication {
   std::vector<ScalingRow> scaling;
   std::vector<Overlap> overlaps;
   std::vector<Slowest> slowest;
+  std::vector<RankGroup> groups;
   std::string slow;               ///< who_is_slow
   std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results, transports
   /// The names of cases that would tell more: pairs alone, of the first kMostJudgedAlone findings on pairs.

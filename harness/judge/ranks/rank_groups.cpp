@@ -43,38 +43,48 @@ std::string in_words(const std::vector<int>& ranks, const Places& places) {
 
 }  // namespace
 
-std::string groups_in_words(const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends, const Places& places) {
+std::vector<RankGroup> rank_groups(const std::string& of, const PairsOf<int>& pairs, const std::map<int, EndTimes>& ends,
+                                   const Places& places) {
   const std::map<int, int> group = groups_of(pairs, ends);
   std::map<std::pair<int, int>, std::vector<RelativeTime>> times;  // within a group, and between two
   for (const auto& [pair, time] : pairs) times[std::minmax(group.at(pair.first), group.at(pair.second))].push_back(time);
   std::map<int, double> longer;  // with the nearest other group
-  for (const auto& [of, between] : times) {
-    const auto one = times.find({of.first, of.first}), other = times.find({of.second, of.second});
-    if (of.first == of.second || one == times.end() || other == times.end()) continue;
+  for (const auto& [two, between] : times) {
+    const auto one = times.find({two.first, two.first}), other = times.find({two.second, two.second});
+    if (two.first == two.second || one == times.end() || other == times.end()) continue;
     const double within = std::max(lower_median(one->second), lower_median(other->second)).times;
-    for (const int each : {of.first, of.second}) {
+    for (const int each : {two.first, two.second}) {
       double& least = longer.emplace(each, std::numeric_limits<double>::infinity()).first->second;
       least = std::min(least, lower_median(between).times / within);
     }
   }
   std::erase_if(longer, [](const auto& one) { return !(one.second > kSlowPair); });
-  std::vector<std::pair<double, int>> worst;
-  for (const auto& [of, ratio] : longer) worst.emplace_back(-ratio, of);
-  std::sort(worst.begin(), worst.end());
-  constexpr std::size_t kNamed = 4;
-  std::vector<std::string> words;
-  for (const auto& [ratio, of] : worst) {
-    if (words.size() == kNamed) {
-      words.push_back(fmt::format("and {} more", worst.size() - kNamed));
-      break;
-    }
+  std::vector<RankGroup> found;
+  for (const auto& [lowest, times_within] : longer) {
     std::vector<int> ranks;
-    for (const auto& [rank, lowest] : group) {
-      if (lowest == of) ranks.push_back(rank);
+    for (const auto& [rank, its] : group) {
+      if (its == lowest) ranks.push_back(rank);
     }
-    words.push_back(fmt::format("{} {:.2f} times", in_words(ranks, places), -ratio));
+    found.push_back({of, in_words(ranks, places), std::move(ranks), times_within});
   }
-  return fmt::format("{}", fmt::join(words, ", "));
+  std::stable_sort(found.begin(), found.end(),
+                   [](const RankGroup& one, const RankGroup& other) { return one.times_within > other.times_within; });
+  return found;
+}
+
+std::string in_words(const std::vector<RankGroup>& groups) {
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t first = 0, i = 0; i < groups.size(); first = i) {
+    std::vector<std::string> words;
+    for (; i < groups.size() && groups[i].of == groups[first].of; ++i) {
+      if (i - first < kNamed) words.push_back(fmt::format("{} {:.2f} times", groups[i].who, groups[i].times_within));
+    }
+    if (i - first > kNamed) words.push_back(fmt::format("and {} more", i - first - kNamed));
+    text +=
+        fmt::format("; {} take longer with other groups of ranks than within: {}", groups[first].of, fmt::join(words, ", "));
+  }
+  return text;
 }
 
 }  // namespace roofmark

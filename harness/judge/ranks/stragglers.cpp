@@ -198,7 +198,7 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
       names.resize(kNamed);
       names.push_back(fmt::format("and {} more", more));
     }
-    return fmt::format("slow: {}{}", fmt::join(names, ", "), found.groups);
+    return fmt::format("slow: {}{}", fmt::join(names, ", "), in_words(found.groups));
   }
   if (share_cores && !times.empty()) {
     return "whether a rank or pair is slow cannot be told: ranks share CPU cores and wait for each other's turns";
@@ -227,7 +227,8 @@ std::string who_is_slow(const Stragglers& found, const PairTimes& times, std::si
   const std::size_t measured = most_pairs(times), all = ranks * (ranks - 1) / 2;
   return fmt::format("no {}{}{} stands out{}{}{}", fmt::join(compared, ", "), compared.empty() ? "" : " or ", last,
                      measured > 0 && measured < all ? fmt::format(" ({} of {} pairs were measured)", measured, all) : "",
-                     hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "", found.groups);
+                     hosts == 2 ? "; with two hosts, the slow one cannot be told from the fast one" : "",
+                     in_words(found.groups));
 }
 
 }  // namespace roofmark

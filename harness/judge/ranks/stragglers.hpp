@@ -11,6 +11,7 @@
 #include "harness/judge/ranks/pairs.hpp"
 #include "harness/judge/ranks/pairs_alone.hpp"
 #include "harness/judge/ranks/places.hpp"
+#include "harness/judge/ranks/rank_groups.hpp"
 #include "harness/model/finding.hpp"
 #include "harness/model/measurement.hpp"
 
@@ -60,11 +61,10 @@ struct Stragglers {
   std::vector<PairsAlone> alone;  ///< of the findings by pairs
   /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
-  std::size_t not_compared = 0;  ///< pairs of ComparedPairs that are not compared
-  /// Groups of ranks within which pairs of the largest size are faster than between them, in words; empty: none.
-  std::string groups;
-  bool in_rounds = false;    ///< pairs were measured in rounds
-  bool communicate = false;  ///< a case of the run moves data between ranks, as pairs do
+  std::size_t not_compared = 0;   ///< pairs of ComparedPairs that are not compared
+  std::vector<RankGroup> groups;  ///< by the pairs of the largest size, kind after kind
+  bool in_rounds = false;         ///< pairs were measured in rounds
+  bool communicate = false;       ///< a case of the run moves data between ranks, as pairs do
 
   void note_compared(FindingKind kind, std::size_t subjects);
   /// Adds the slowest rank and, where hosts have several ranks, the slowest host. `by`: "each alone".

@@ -107,8 +107,8 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
   const auto& [largest_bytes, largest] = *measured.rbegin();
   std::optional<double> scatter;
   if (sizes >= kLargeSizes) scatter = scatter_between(largest, std::next(measured.rbegin())->second);
-  if (const std::string groups = groups_in_words(largest, times_of_ends(largest), places); !groups.empty()) {
-    made.groups += fmt::format("; pairs {} take longer with other groups of ranks than within: {}", which_pairs, groups);
+  for (RankGroup& group : rank_groups("pairs " + which_pairs, largest, times_of_ends(largest), places)) {
+    made.groups.push_back(std::move(group));
   }
   int left = sizes;
   for (const auto& [bytes, pairs] : measured) {

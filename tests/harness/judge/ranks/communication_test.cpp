@@ -340,7 +340,7 @@ TEST(Pairs, AreComparedWithTheLowerQuartileOfTheirKind) {
 
 TEST(Communication, NothingFollowsFromNothing) {
   const Json json = to_json(analyze_communication({}, {}));
-  EXPECT_EQ(json.dump(), R"({"fits":[],"rings":[],"pairs":[],"scaling":[],"overlaps":[],"slowest":[],)"
+  EXPECT_EQ(json.dump(), R"({"fits":[],"rings":[],"pairs":[],"scaling":[],"overlaps":[],"slowest":[],"groups":[],)"
                          R"("slow":"one rank has no link and no peer to compare with"})");
 }
 

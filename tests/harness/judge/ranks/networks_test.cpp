@@ -258,6 +258,16 @@ TEST(Networks, LeavesWithALongerWayToOthersAreSaid) {
               testing::AllOf(HasSubstr("slow: rank 3 (node03)"), HasSubstr("; pairs between hosts take longer")));
 }
 
+TEST(Networks, LeavesWithALongerWayToOthersAreListed) {
+  EXPECT_THAT(Simulation({.leaves = {16}}, 1).found().groups, IsEmpty());
+  const std::vector<RankGroup> groups =
+      Simulation({.leaves = {4, 4, 4, 4}, .across = 0.7, .left_of_leaf = {{2, 0.3}}}, 1).found().groups;
+  ASSERT_FALSE(groups.empty());
+  EXPECT_EQ(groups.front().of, "pairs between hosts");
+  EXPECT_THAT(groups.front().ranks, ElementsAre(8, 9, 10, 11));
+  EXPECT_NEAR(groups.front().times_within, 3.3, 0.2);
+}
+
 TEST(Networks, ALeafWhoseUplinksAreSlowIsTheWorstOfThem) {
   const auto of_third_leaf = [](double across) {
     return slow({.leaves = {4, 4, 4, 4}, .across = across, .left_of_leaf = {{2, 0.3}}});
