@@ -40,8 +40,8 @@ struct PortChoice {
   std::vector<Nic> counted, others;
 };
 /// By NCCL_IB_HCA in NCCL's words, where RDMA ports are up: "mlx5_0,mlx5_1:1" are prefixes of names, and ports; "=" before the
-/// list: whole names; "^" first: all but these; from 2.30 on "mlx5_0::0:1" has a rail and a plane too. Without it, the ports of
-/// one rate and kind that carry the most together (as much: the most ports); all ports if one is of unknown rate.
+/// list: whole names; "^" first: all but these; from 2.30.7 on "mlx5_0::0:1" has a rail and a plane too. Without it, the ports
+/// of one rate and kind that carry the most together (as much: the most ports); all ports if one is of unknown rate.
 PortChoice ports_of_collectives(const std::vector<Nic>& ports, const std::string& nccl_ib_hca);
 
 }  // namespace roofmark

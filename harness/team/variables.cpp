@@ -48,8 +48,6 @@ constexpr Rule kRules[] = {
     {"NCCL_MAX_P2P_NCHANNELS", Alike::team},
     {"NCCL_NCHANNELS_PER_NET_PEER", Alike::team},
     {"NCCL_P2P_NET_CHUNKSIZE", Alike::team},
-    {"NCCL_P2P_NVL_CHUNKSIZE", Alike::team},
-    {"NCCL_P2P_PCI_CHUNKSIZE", Alike::team},
     {"NCCL_P2P_LL_THRESHOLD", Alike::team},
     {"NCCL_ALLOC_P2P_NET_LL_BUFFERS", Alike::team},
     {"NCCL_COLLNET_ENABLE", Alike::team},
@@ -66,6 +64,8 @@ constexpr Rule kRules[] = {
     {"NCCL_TUNER_CONFIG_FILE", Alike::team},
     {"NCCL_COMM_ID", Alike::team},
     {"NCCL_P2P_DISABLE", Alike::host},
+    {"NCCL_P2P_NVL_CHUNKSIZE", Alike::host},  // NCCL 2.30.7, computeBuffSizes: not in communicators over several hosts
+    {"NCCL_P2P_PCI_CHUNKSIZE", Alike::host},
     {"NCCL_P2P_LEVEL", Alike::host},
     {"NCCL_P2P_DIRECT_DISABLE", Alike::host},
     {"NCCL_SHM_DISABLE", Alike::host},
@@ -94,7 +94,15 @@ constexpr Rule kRules[] = {
     {"UCX_LOG_FILE", Alike::never},
     {"UCX_LOG_LEVEL", Alike::never},
     {"FI_CXI_DEVICE_NAME", Alike::never},
+    {"FI_OPX_HFI_SELECT", Alike::never},
+    {"FI_SOCKETS_IFACE", Alike::never},
+    {"FI_TCP_IFACE", Alike::never},
+    {"FI_UDP_IFACE", Alike::never},
+    {"FI_VERBS_DEVICE_NAME", Alike::never},
+    {"FI_VERBS_IFACE", Alike::never},
     {"FI_LOG_LEVEL", Alike::never},
+    {"FI_LOG_PROV", Alike::never},
+    {"FI_LOG_SUBSYS", Alike::never},
 };
 
 Alike rule_for(std::string_view name) {

@@ -230,16 +230,24 @@ int measure_team(MpiTeam& team, TeamJob job, const TeamOptions& options, Watch& 
   RunSetup setup = {
       *crew.device, team,           watch, team_plan(team, job, crew, fabric, run.selection), origin_of(team, crew, job),
       crew.note,    team_style(run)};
-  // Pairs that stand out in their rounds are measured again, alone. In a suite of loads that last, the time is given away.
-  if (job == TeamJob::collectives && !facts_of(run.selection.suite).total_seconds) {
+  // Pairs that stand out in their rounds are measured again, alone, unless the suite's time is given.
+  const Suite& suite = facts_of(run.selection.suite);
+  if (job == TeamJob::collectives && !suite.total_seconds && !suite.limit) {
     setup.more = [&](const std::vector<std::string>& names) {
       std::vector<Group> groups;
+      // What all ranks throw leaves the results as they are.
+      const auto leave_out = [&](const std::exception& error) {
+        if (team.rank() == 0) say(run.program, fmt::format("no pairs are measured alone: {}", error.what()));
+        groups.clear();
+      };
       try {
         groups = together(team, [&] { return cases_of(names, listing_of(crew, fabric, run.selection), run.selection, true); });
+        agree(team, {&groups});
       } catch (const UsageError& error) {
-        if (team.rank() == 0) say(run.program, error.what());
+        leave_out(error);
+      } catch (const TeamError& error) {
+        leave_out(error);
       }
-      agree(team, {&groups});
       if (team.rank() == 0 && !run.quiet && !groups.empty()) {
         say(run.program, "somebody stands out in the rounds of pairs: measuring their pairs alone");
       }

@@ -43,6 +43,14 @@ std::vector<MeasuredPair> measured_pairs(const Record& record) {
   return found;
 }
 
+/// Of a pair that is there already, the better of two ways.
+void add_faster(const Record& record, PairTimes& times) {
+  for (const MeasuredPair& measured : measured_pairs(record)) {
+    const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured.seconds);
+    if (!added) place->second = std::min(place->second, measured.seconds);
+  }
+}
+
 /// How many pairs of a round a way carries beside a pair: a port of a host or a NUMA node those that leave it, a network those
 /// that leave either host.
 class Crowds {
@@ -93,30 +101,38 @@ class Crowds {
 
 }  // namespace
 
+CaseName like_round(CaseName round, const std::pair<int, int>& pair) {
+  const auto at = std::find_if(round.shape.begin(), round.shape.end(), [](const auto& key) { return key.first == "round"; });
+  if (at == round.shape.end()) return round;
+  *at = {"from", std::to_string(pair.first)};
+  round.shape.emplace(at + 1, "to", std::to_string(pair.second));
+  return round;
+}
+
 TimesAlone times_alone(const std::vector<Record>& records) {
-  TimesAlone times;
+  TimesAlone found;
   for (const Record& record : records) {
-    if (!is_alone(record)) continue;
-    for (const MeasuredPair& measured : measured_pairs(record)) {
-      const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured);
-      if (!added && measured.seconds < place->second.seconds) place->second = measured;
+    if (!record.message || record.message->pattern != Pattern::pairs) continue;
+    if (!is_alone(record)) {
+      found.rounds.emplace(record.message->bytes, record);
+      continue;
     }
+    TripTime& time = found.times[record.name()];
+    for (const MeasuredPair& measured : measured_pairs(record)) time = measured;
   }
-  return times;
+  return found;
 }
 
 PairTimes pair_times(const std::vector<Record>& records) {
   PairTimes times;
   for (const Record& record : records) {
-    if (is_alone(record)) continue;
-    for (const MeasuredPair& measured : measured_pairs(record)) {
-      const auto [place, added] = times[record.message->bytes].emplace(measured.pair, measured.seconds);
-      if (!added) place->second = std::min(place->second, measured.seconds);  // the better of two ways
-    }
+    if (!is_alone(record)) add_faster(record, times);
   }
-  for (const auto& [bytes, pairs] : times_alone(records)) {
-    for (const auto& [pair, time] : pairs) times[bytes].emplace(pair, time.seconds);
+  PairTimes alone;
+  for (const Record& record : records) {
+    if (is_alone(record)) add_faster(record, alone);
   }
+  for (auto& [bytes, pairs] : alone) times[bytes].merge(pairs);
   return times;
 }
 

@@ -5,11 +5,13 @@
 #include <compare>
 #include <cstddef>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/judge/ranks/places.hpp"
 #include "harness/judge/ranks/slow_pairs.hpp"
+#include "harness/model/case_name.hpp"
 #include "harness/model/measurement.hpp"
 
 namespace roofmark {
@@ -19,9 +21,14 @@ namespace roofmark {
 struct TripTime {
   double seconds = 0, low = 0, high = 0;
 };
-/// Of pairs that were measured alone (from:A/to:B), by size and pair (a < b); of both directions the faster.
-using TimesAlone = std::map<std::size_t, std::map<std::pair<int, int>, TripTime>>;
+/// Of pairs that were measured alone.
+struct TimesAlone {
+  std::map<std::size_t, CaseName> rounds;  ///< by size, the first case of a round
+  std::map<std::string, TripTime> times;   ///< by the name of the case (from:A/to:B); with what failed, as 0 s
+};
 TimesAlone times_alone(const std::vector<Record>& records);
+/// The case of a pair alone that is like one of a round. a < b.
+CaseName like_round(CaseName round, const std::pair<int, int>& pair);
 
 /// Seconds of one trip by size and pair (a < b), in a round; of a pair that is in no measured round, alone.
 using PairTimes = std::map<std::size_t, std::map<std::pair<int, int>, double>>;

@@ -168,7 +168,7 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
          seen.worst.times,
          brief(who, seen),
          whose},
-        alone_of_end(largest_bytes, largest, whose, places));
+        alone_of_end(alone.rounds.at(largest_bytes), largest, whose, places));
   };
   for (const auto& [host, seen] : worst_first(hosts.ends)) {
     add_end(FindingKind::slow_host, host, "hosts", seen, places.ranks_of(host));
@@ -188,7 +188,7 @@ void find_in_pairs(const ComparedPairs& which, const RelativePairTimes& times, c
          seen.worst.times,
          fmt::format("the {} between {} ({:.2f} times their time with others)", way, who, seen.worst.times),
          std::move(both)},
-        alone_of_link(largest_bytes, largest, ones, others, places));
+        alone_of_link(alone.rounds.at(largest_bytes), largest, ones, others, places));
   };
   for (const auto& [pair, seen] : worst_first(hosts.pairs)) {
     add_pair(fmt::format("{} and {}", pair.first, pair.second), "a typical pair of their ranks", "way", seen,

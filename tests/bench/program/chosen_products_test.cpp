@@ -62,6 +62,8 @@ TEST(ChosenProducts, EveryDirectionBetweenTwoGpusIsMeasuredOnce) {
   const Product both = product(listing, "transfer/peer_both/int8/bytes:1M/from:5,4/to:4,5");
   EXPECT_THAT(both.names, ElementsAre(HasSubstr("from:4/to:5")));
   EXPECT_THAT(both.left_out, ElementsAre(HasSubstr("2 of 4 combinations")));
+  EXPECT_THAT(product(listing, "transfer/peer_both/int8/bytes:1M/from:2").names, ElementsAre(HasSubstr("from:1/to:2")))
+      << "with the default at the other end";
 }
 
 TEST(ChosenProducts, ValuesThatDoNotGoTogetherAreLeftOutAndWrongOnesAreRefused) {

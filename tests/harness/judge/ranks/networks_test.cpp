@@ -98,7 +98,7 @@ TEST(Networks, ASlowWayBetweenTwoRanks) {
 TEST(Networks, TheTextSaysHowToMeasureAPairAlone) {
   const auto found = findings({.left_of_pair = {{{2, 5}, 0.3}}});
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found[0].text, testing::EndsWith("; alone: --case 'ping_pong/int8/bytes:67108864/from:2/to:5'"));
+  EXPECT_THAT(found[0].text, testing::EndsWith("; alone: --case 'ping_pong/fp32/bytes:67108864/ranks:8/from:2/to:5/impl:mpi'"));
 }
 
 TEST(Networks, ASlowWayBetweenTwoLeaves) {

@@ -20,6 +20,7 @@ namespace roofmark {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -91,11 +92,12 @@ TEST(SlowAlone, ALink) {
   const Communication before = team.in_rounds(slow);
   ASSERT_THAT(before.findings, SizeIs(1));
   EXPECT_FALSE(before.findings[0].times_alone);
-  EXPECT_THAT(before.findings[0].text, EndsWith("; alone: --case 'ping_pong/int8/bytes:64000000/from:2/to:5'"));
+  EXPECT_THAT(before.findings[0].text,
+              EndsWith("; alone: --case 'ping_pong/fp32/bytes:64000000/ranks:8/from:2/to:5/impl:mpi'"));
   ASSERT_THAT(before.measure_next, SizeIs(3));
-  EXPECT_EQ(before.measure_next[0], "ping_pong/int8/bytes:64000000/from:2/to:5");
-  EXPECT_THAT(before.measure_next[1], HasSubstr(":2")) << "of either rank another pair";
-  EXPECT_THAT(before.measure_next[2], HasSubstr(":5"));
+  EXPECT_EQ(before.measure_next[0], "ping_pong/fp32/bytes:64000000/ranks:8/from:2/to:5/impl:mpi");
+  EXPECT_THAT(before.measure_next[1], ContainsRegex("(from|to):2/")) << "of either rank another pair";
+  EXPECT_THAT(before.measure_next[2], ContainsRegex("(from|to):5/"));
   const Communication after = team.alone(slow);
   ASSERT_THAT(after.findings, SizeIs(1));
   EXPECT_NEAR(after.findings[0].times_alone.value(), 2, 0.05);
@@ -147,7 +149,7 @@ TEST(SlowAlone, TheWayBetweenTwoHosts) {
   const Times slow = [](int a, int b) { return a / 2 == 2 && b / 2 == 6 ? 1.6 : 1; };
   const Communication before = team.in_rounds(slow);
   ASSERT_THAT(before.measure_next, SizeIs(3));
-  EXPECT_THAT(before.measure_next[1], testing::Not(testing::ContainsRegex("to:1[23]$"))) << "with a third host";
+  EXPECT_THAT(before.measure_next[1], testing::Not(ContainsRegex("to:1[23]/"))) << "with a third host";
   const Communication after = team.alone(slow);
   ASSERT_THAT(after.findings, SizeIs(1));
   EXPECT_THAT(after.findings[0].text, HasSubstr("node2 and node6: a typical pair of their ranks"));
@@ -165,18 +167,76 @@ TEST(SlowAlone, TheWorstFewAlone) {
   EXPECT_GT(before.measure_next.size(), kMostJudgedAlone);
 }
 
-TEST(PairsAlone, AreOfTheSameWay) {
-  std::vector<RankInfo> ranks = members({"a", "a", "a", "a"});
-  for (RankInfo& rank : ranks) rank.numa_node = rank.rank / 2;
-  const Places places(ranks);
+const CaseName kRound = {"ping_pong", "", DataType::int8, {{"bytes", "8"}, {"round", "1"}, {"impl", "nccl"}}};
+
+/// Two ranks on each NUMA node of a host.
+PairsOf<int> of_two_nodes(double of_rank_0) {
   PairsOf<int> pairs;
   for (int a = 0; a < 4; ++a) {
-    for (int b = a + 1; b < 4; ++b) pairs[{a, b}] = {a / 2 == b / 2 ? 0.5 : 1.0, 0.5, 1.0, 0};
+    for (int b = a + 1; b < 4; ++b) {
+      const double times = (a / 2 == b / 2 ? 0.95 : 1.0) * (a == 0 ? of_rank_0 : 1);
+      pairs[{a, b}] = {times, times, times, 0};
+    }
   }
-  const auto across = alone_of_link(8, pairs, {0}, {2}, places);
+  return pairs;
+}
+
+Places two_nodes() {
+  std::vector<RankInfo> ranks = members({"a", "a", "a", "a"});
+  for (RankInfo& rank : ranks) rank.numa_node = rank.rank / 2;
+  return Places(ranks);
+}
+
+TEST(PairsAlone, AreOfTheSameWay) {
+  const auto across = alone_of_link(kRound, of_two_nodes(1), {0}, {2}, two_nodes());
   ASSERT_TRUE(across);
   EXPECT_THAT(across->others, ElementsAre(std::pair(0, 3), std::pair(1, 2)));
-  EXPECT_FALSE(alone_of_link(8, pairs, {0}, {1}, places)) << "the only pair of this node";
+  EXPECT_FALSE(alone_of_link(kRound, of_two_nodes(1), {0}, {1}, two_nodes())) << "the only pair of this node";
+}
+
+// The fastest pair of the rank is the only one of its NUMA node.
+TEST(PairsAlone, OfARankTheFastestThatCanBeCompared) {
+  const auto slow = alone_of_end(kRound, of_two_nodes(1.5), {0}, two_nodes());
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->pair, std::pair(0, 2));
+  EXPECT_THAT(slow->others, ElementsAre(std::pair(1, 2)));
+}
+
+TEST(PairsAlone, WithinAHostAreComparedWithOtherHosts) {
+  PairsOf<int> pairs;
+  for (int a = 0; a < 8; a += 2) pairs[{a, a + 1}] = {a == 4 ? 1.5 : 1 + 0.01 * a, 1, 1, 0};
+  const auto slow = alone_of_end(kRound, pairs, {4, 5}, Places(members(kFourHosts)));
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->pair, std::pair(4, 5));
+  EXPECT_THAT(slow->others, ElementsAre(std::pair(2, 3)));
+}
+
+/// What pair 0-1 of such a time tells beside pair 1-2 of 1 s.
+AloneRatio beside_one_second(const TripTime& time) {
+  const PairsAlone pairs{kRound, {0, 1}, {{1, 2}}};
+  TimesAlone alone;
+  alone.times[like_round(kRound, {0, 1}).name()] = time;
+  alone.times[like_round(kRound, {1, 2}).name()] = {1, 0.99, 1.02};
+  return *ratio_alone(pairs, alone);
+}
+
+TEST(PairsAlone, SomeTellNothing) {
+  using Tells = AloneRatio::Tells;
+  EXPECT_EQ(beside_one_second({1.5, 1.4, 1.6}).tells, Tells::slow);
+  EXPECT_EQ(beside_one_second({1.05, 1.04, 1.06}).tells, Tells::not_slow);
+  EXPECT_EQ(beside_one_second({1.5, 1.01, 1.9}).tells, Tells::nothing) << "perhaps by chance";
+  EXPECT_EQ(beside_one_second({0.5, 0.49, 0.51}).tells, Tells::nothing) << "it is the other one that is slow";
+}
+
+TEST(PairsAlone, OneThatFailedIsNotMeasuredAgain) {
+  const PairsAlone pairs{kRound, {0, 1}, {{1, 2}}};
+  TimesAlone alone;
+  EXPECT_THAT(unmeasured(pairs, alone),
+              ElementsAre("ping_pong/int8/bytes:8/from:0/to:1/impl:nccl", "ping_pong/int8/bytes:8/from:1/to:2/impl:nccl"));
+  alone.times["ping_pong/int8/bytes:8/from:0/to:1/impl:nccl"] = {};
+  EXPECT_THAT(unmeasured(pairs, alone), ElementsAre("ping_pong/int8/bytes:8/from:1/to:2/impl:nccl"));
+  alone.times["ping_pong/int8/bytes:8/from:1/to:2/impl:nccl"] = {1, 1, 1};
+  EXPECT_FALSE(ratio_alone(pairs, alone));
 }
 
 }  // namespace
