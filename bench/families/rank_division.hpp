@@ -23,13 +23,13 @@ struct RankMap {
 /// The ranks that take part in a case, by communicator. With a thousand ranks it is large, so the cases that have the same one
 /// share it.
 struct Division {
-  Division(std::shared_ptr<const RankMap> map, std::vector<int> colours);
+  Division(std::shared_ptr<const RankMap> of, std::vector<int> by_rank);
 
   std::shared_ptr<const RankMap> map;
   std::vector<int> colours;  ///< by rank; ranks with the same colour share a communicator; a negative one takes no part
   RankGroups groups;
-  int ranks;           ///< of the largest group
-  bool all_by_nvlink;  ///< NVLink connects the ranks of each group that are in one domain
+  int ranks = 0;              ///< of the largest group
+  bool all_by_nvlink = true;  ///< NVLink connects the ranks of each group that are in one domain
 };
 using SharedDivision = std::shared_ptr<const Division>;
 

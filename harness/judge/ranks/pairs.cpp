@@ -118,7 +118,7 @@ TimesAlone times_alone(const std::vector<Record>& records) {
       continue;
     }
     TripTime& time = found.times[record.name()];
-    for (const MeasuredPair& measured : measured_pairs(record)) time = measured;
+    for (const MeasuredPair& measured : measured_pairs(record)) time = {measured.seconds, measured.low, measured.high};
   }
   return found;
 }

@@ -37,7 +37,7 @@ class Team {
   explicit Team(const std::vector<std::string>& hosts) : members_(members(hosts)) {}
 
   Communication in_rounds(const Times& times) {
-    records_ = ping_pong(members_, kSizes, seconds(times));
+    records_ = ping_pong(members_, sizes_, seconds(times));
     set_intervals();
     return analyze_communication(records_, members_);
   }
@@ -46,17 +46,17 @@ class Team {
     std::vector<std::pair<int, int>> pairs;
     for (const std::string& name : analyze_communication(records_, members_).measure_next) {
       const CaseName c = names_of_pattern(name).at(0);
-      EXPECT_EQ(value_of(c.shape, "bytes"), std::to_string(kSizes.back()));
+      EXPECT_EQ(value_of(c.shape, "bytes"), std::to_string(sizes_.back()));
       pairs.emplace_back(std::stoi(value_of(c.shape, "from")), std::stoi(value_of(c.shape, "to")));
     }
     const auto ranks = static_cast<int>(members_.size());
-    for (const Record& record : pairs_alone(pairs, ranks, {kSizes.back()}, seconds(times))) records_.push_back(record);
+    for (const Record& record : pairs_alone(pairs, ranks, {sizes_.back()}, seconds(times))) records_.push_back(record);
     set_intervals();
     return analyze_communication(records_, members_);
   }
 
  private:
-  const std::vector<std::size_t> kSizes = {8, 65536, 16'000'000, 64'000'000};
+  const std::vector<std::size_t> sizes_ = {8, 65536, 16'000'000, 64'000'000};
 
   std::function<double(int, int, std::size_t)> seconds(const Times& times) const {
     return [this, times](int a, int b, std::size_t bytes) {
