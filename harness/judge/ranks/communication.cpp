@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/ranks/communication.hpp"
 
-#include <ranges>
 #include <utility>
 
 #include "harness/judge/ranks/fingerprints.hpp"
@@ -26,10 +25,7 @@ Communication analyze_communication(const std::vector<Record>& records, const st
   made.overlaps = overlaps_of(records);
   made.slow = who_is_slow(stragglers, times, members.size(), places.hosts(), take_turns);
   made.slowest = std::move(stragglers.slowest);
-  const TimesAlone alone = times_alone(records);
-  for (const PairsAlone& pairs : stragglers.alone | std::views::take(kMostJudgedAlone)) {
-    for (std::string& name : unmeasured(pairs, alone)) made.measure_next.push_back(std::move(name));
-  }
+  made.measure_next = std::move(stragglers.measure_next);
   made.groups = std::move(stragglers.groups);
   made.compared = std::move(stragglers.compared);
   if (members.size() > 1) made.compared.insert({FindingKind::fingerprint, FindingKind::missing_result});

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,8 +17,6 @@
 
 namespace roofmark {
 
-inline constexpr std::size_t kMostJudgedAlone = 8;
-
 struct Communication {
   std::vector<LatencyFit> fits;
   std::vector<RingPrediction> rings;
@@ -28,11 +25,10 @@ struct Communication {
   std::vector<Overlap> overlaps;
   std::vector<Slowest> slowest;
   std::vector<RankGroup> groups;
-  std::string slow;               ///< who_is_slow
-  std::vector<Finding> findings;  ///< stragglers, shared cores, fingerprints, missing results, transports
-  /// The names of cases that would tell more: pairs alone, of the first kMostJudgedAlone findings on pairs.
-  std::vector<std::string> measure_next;
-  bool tells_network = false;  ///< how ranks reach other hosts; without it that nothing is found says nothing
+  std::string slow;                       ///< who_is_slow
+  std::vector<Finding> findings;          ///< stragglers, shared cores, fingerprints, missing results, transports
+  std::vector<std::string> measure_next;  ///< Stragglers::measure_next
+  bool tells_network = false;             ///< how ranks reach other hosts; without it that nothing is found says nothing
   /// Of the kinds that ranks show by differing from each other (FoundBy::ranks), those for which there was enough to compare.
   std::set<FindingKind> compared;
 };

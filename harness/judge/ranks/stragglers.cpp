@@ -183,6 +183,9 @@ Stragglers stragglers_of(const std::vector<Record>& records, const Places& place
       made.not_compared += most_pairs(sizes);
     }
   }
+  for (const PairsAlone& pairs : made.alone | std::views::take(kMostJudgedAlone)) {
+    for (std::string& name : unmeasured(pairs, alone)) made.measure_next.push_back(std::move(name));
+  }
   return made;
 }
 

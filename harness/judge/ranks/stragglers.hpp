@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@ struct Slowest {
   double times_fastest = 1;    ///< the same / the fastest one's
   std::optional<double> mads;  ///< above the median, in scaled median absolute deviations; absent for two, and where it is 0
 };
+
+inline constexpr std::size_t kMostJudgedAlone = 8;
 
 /// Slow ranks, hosts and links.
 ///
@@ -59,6 +62,8 @@ struct Stragglers {
   std::vector<Slowest> slowest;
   std::vector<Finding> findings;  ///< the worst first in each kind
   std::vector<PairsAlone> alone;  ///< of the findings by pairs
+  /// The names of cases that would tell more: of the first kMostJudgedAlone findings by pairs, those of pairs alone.
+  std::vector<std::string> measure_next;
   /// Of slow_rank, slow_host and slow_link those for which there was enough to compare.
   std::set<FindingKind> compared;
   std::size_t not_compared = 0;   ///< pairs of ComparedPairs that are not compared
