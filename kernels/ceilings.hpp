@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/base/kernel.hpp"
 
@@ -35,7 +36,12 @@ constexpr std::size_t kStepMultiple = 64;
 /// The fixed point of x = 2^-x, reached from 0 to single precision in about 30 steps.
 constexpr double kExp2FixedPoint = 0.64118574450498599;
 
-enum class TensorInstruction { mma, wgmma };
+enum class TensorInstruction { mma, wgmma, tcgen05 };
+constexpr TensorInstruction kTensorInstructions[] = {TensorInstruction::mma, TensorInstruction::wgmma,
+                                                     TensorInstruction::tcgen05};
+constexpr std::string_view name(TensorInstruction instruction) {
+  return instruction == TensorInstruction::mma ? "mma" : instruction == TensorInstruction::wgmma ? "wgmma" : "tcgen05";
+}
 
 /// A tensor-core instruction. `accumulate`: fp64 for fp64, int32 for int8, fp32 or fp16 for fp16, fp32 for the others.
 struct TensorProbe {

@@ -58,7 +58,7 @@ class Lister {
   std::vector<Group> list() && {
     if (device_.backend == Backend::cuda) {
       for (DataType type : {DataType::fp64, DataType::fp32, DataType::fp16, DataType::bf16}) fma(type, target_, {});
-      for (TensorInstruction instruction : {TensorInstruction::mma, TensorInstruction::wgmma}) tensor(instruction);
+      for (const TensorInstruction instruction : kTensorInstructions) tensor(instruction);
       library_products();
       exp2();
       shared_read();
@@ -109,16 +109,17 @@ class Lister {
 
   void tensor(TensorInstruction instruction) {
     using enum DataType;
-    const bool wgmma = instruction == TensorInstruction::wgmma;
+    // What a newer GPU would have says nothing of this one.
+    if (instruction == TensorInstruction::tcgen05 && target_.compute_capability < 100) return;
     for (const auto& [type, accumulate] :
          {std::pair{fp64, fp64}, std::pair{tf32, fp32}, std::pair{fp16, fp32}, std::pair{fp16, fp16}, std::pair{bf16, fp32},
           std::pair{fp8, fp32}, std::pair{int8, int32}}) {
-      if (wgmma && type == fp64) continue;
+      if (instruction != TensorInstruction::mma && type == fp64) continue;
       const TensorProbe probe{instruction, type, accumulate};
       const TensorLayout layout = kernels_.tensor_layout(probe, target_);
       const std::size_t iterations = count_for(layout.iterations_per_clock);
       const double operations = 2.0 * layout.m * layout.n * layout.k * layout.depth * layout.blocks * iterations;
-      Case c = probe_case(wgmma ? "wgmma" : "mma", type, {{"accumulate", std::string(name(accumulate))}},
+      Case c = probe_case(std::string(name(instruction)), type, {{"accumulate", std::string(name(accumulate))}},
                           tensor_resource(type, accumulate), operations);
       c.slot_bytes = tensor_sinks(type, layout).slot_bytes();
       c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);

@@ -7,14 +7,27 @@ namespace roofmark::cuda {
 namespace {
 
 TensorLayout tensor_layout(TensorProbe probe, ProbeTarget target) {
-  const auto layout = probe.instruction == TensorInstruction::wgmma ? wgmma_layout : mma_layout;
-  return layout(probe.type, probe.accumulate, target);
+  switch (probe.instruction) {
+    case TensorInstruction::mma:
+      return mma_layout(probe.type, probe.accumulate, target);
+    case TensorInstruction::wgmma:
+      return wgmma_layout(probe.type, probe.accumulate, target);
+    case TensorInstruction::tcgen05:
+      return tcgen05_layout(probe.type, probe.accumulate, target);
+  }
+  return {};
 }
 
 void tensor(TensorProbe probe, void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target,
             Stream stream) {
-  const auto launch = probe.instruction == TensorInstruction::wgmma ? wgmma : mma;
-  launch(probe.type, probe.accumulate, sink, a, b, iterations, target, stream);
+  switch (probe.instruction) {
+    case TensorInstruction::mma:
+      return mma(probe.type, probe.accumulate, sink, a, b, iterations, target, stream);
+    case TensorInstruction::wgmma:
+      return wgmma(probe.type, probe.accumulate, sink, a, b, iterations, target, stream);
+    case TensorInstruction::tcgen05:
+      return tcgen05(probe.type, probe.accumulate, sink, a, b, iterations, target, stream);
+  }
 }
 
 }  // namespace

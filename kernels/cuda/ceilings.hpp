@@ -36,6 +36,9 @@ void mma(DataType type, DataType accumulate, void* sink, const void* a, const vo
 TensorLayout wgmma_layout(DataType type, DataType accumulate, ProbeTarget target);
 void wgmma(DataType type, DataType accumulate, void* sink, const void* a, const void* b, std::size_t iterations,
            ProbeTarget target, Stream stream);
+TensorLayout tcgen05_layout(DataType type, DataType accumulate, ProbeTarget target);
+void tcgen05(DataType type, DataType accumulate, void* sink, const void* a, const void* b, std::size_t iterations,
+             ProbeTarget target, Stream stream);
 
 std::size_t cache_read_sinks(ProbeTarget target);
 void cache_read(std::uint64_t* sink, const void* data, std::size_t bytes, std::size_t repeats, ProbeTarget target,

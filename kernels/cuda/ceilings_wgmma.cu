@@ -6,10 +6,9 @@
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/ceilings_tensor.cuh"
 #include "kernels/cuda/launch_config.hpp"
-#include "kernels/cuda/ptx/barrier.cuh"
-#include "kernels/cuda/ptx/memory.cuh"
 #include "kernels/cuda/ptx/registers.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
+#include "kernels/cuda/swizzled_operands.cuh"
 
 namespace roofmark::cuda {
 
@@ -17,17 +16,10 @@ namespace {
 
 // Two warpgroups per SM, each with a 64 x 256 accumulator: the products of one run while the other waits for its own. Both
 // operands come from shared memory: 64 x 32 + 256 x 32 bytes in the 128 clocks of a product are 80 of its 128 bytes per clock.
+using Operands = SwizzledOperands;
 constexpr int kWarpgroups = 2;
 constexpr int kThreads = kWarpgroups * 128;
-constexpr int kM = kWarpgroups * 64;
-constexpr int kN = 256;
-// A row is two slabs of 128 bytes, each one row of the 128-byte swizzle; one instruction covers 32 bytes of k.
-constexpr int kSlabBytes = 128;
-constexpr int kSlabs = 2;
-constexpr int kStepBytes = 32;
-constexpr int kSteps = kSlabs * kSlabBytes / kStepBytes;
-constexpr int kSlabRows = kM + kN;
-constexpr int kSharedBytes = kSlabs * kSlabRows * kSlabBytes + kSwizzleAtomBytes;
+static_assert(Operands::kM == kWarpgroups * 64);
 
 /// The registers of a 64 x 256 accumulator, as kernels/ceilings.hpp assigns rows and columns to lanes.
 template <DataType accumulator>
@@ -54,15 +46,6 @@ struct Accumulator<DataType::int32> {
   static __device__ Sum value(Register r) { return r; }
 };
 
-/// Copies row-major rows to shared memory as two slabs. In a slab, 16-byte chunk c of row r is stored at c ^ (r % 8).
-[[maybe_unused]] __device__ void copy_rows(unsigned char* shared, const uint4* rows, int count) {
-  constexpr int chunks = kSlabBytes / 16;
-  for (int i = threadIdx.x; i < count * kSlabs * chunks; i += kThreads) {
-    const int row = i / (kSlabs * chunks), slab = i / chunks % kSlabs, chunk = i % chunks;
-    *reinterpret_cast<uint4*>(shared + slab * kSlabRows * kSlabBytes + row * kSlabBytes + ((chunk ^ row % 8) * 16)) = rows[i];
-  }
-}
-
 /// Empty unless compiled for sm_90a: wgmma exists nowhere else.
 template <DataType type, DataType accumulator>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -70,18 +53,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Accumulator = Accumulator<accumulator>;
   extern __shared__ unsigned char dynamic[];
-  const std::uint32_t start = shared_address(dynamic);
-  const std::uint32_t aligned = (start + kSwizzleAtomBytes - 1) / kSwizzleAtomBytes * kSwizzleAtomBytes;
-  unsigned char* shared = dynamic + (aligned - start);
-  copy_rows(shared, a, kM);
-  copy_rows(shared + kM * kSlabBytes, b, kN);
-  fence_proxy_async_shared();
+  const Operands operands = Operands::stage<kThreads>(dynamic, a, b);
   __syncthreads();
 
   // From lane 0, so that the compiler knows that the descriptors are the same for a whole warp.
   const std::uint32_t warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0);
-  const std::uint64_t a_start = wgmma_descriptor(aligned + warpgroup * 64 * kSlabBytes);
-  const std::uint64_t b_start = wgmma_descriptor(aligned + kM * kSlabBytes);
+  const std::uint64_t a_start = wgmma_descriptor(operands.a + warpgroup * 64 * Operands::kSlabBytes);
+  const std::uint64_t b_start = wgmma_descriptor(operands.b);
   typename Accumulator::Register d[Accumulator::registers];
 #pragma unroll
   for (int i = 0; i < Accumulator::registers; ++i) d[i] = 0;
@@ -89,9 +67,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (unsigned iteration = 0; iteration < iterations; ++iteration) {
     wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      constexpr int steps_per_slab = kSlabBytes / kStepBytes;
-      const int offset = (step / steps_per_slab * kSlabRows * kSlabBytes + step % steps_per_slab * kStepBytes) / 16;
+    for (int step = 0; step < Operands::kSteps; ++step) {
+      const int offset = Operands::step_offset(step) / 16;
       wgmma_mma_async<type>(d, a_start + offset, b_start + offset, step != 0);
     }
     wgmma_commit_group();
@@ -114,7 +91,7 @@ void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iteratio
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel));
   if (attributes.numRegs < Accumulator<accumulator>::registers) throw Unsupported("wgmma: roofmark was built without sm_90a");
-  const std::size_t shared_bytes = std::max<std::size_t>(kSharedBytes, shared_bytes_to_be_alone(kernel, kThreads));
+  const std::size_t shared_bytes = std::max<std::size_t>(Operands::kSharedBytes, shared_bytes_to_be_alone(kernel, kThreads));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
   kernel<<<target.processors, kThreads, shared_bytes, stream>>>(static_cast<typename Accumulator<accumulator>::Sum*>(sink),
                                                                 static_cast<const uint4*>(a), static_cast<const uint4*>(b),
@@ -126,10 +103,9 @@ void launch_wgmma(void* sink, const void* a, const void* b, std::size_t iteratio
 
 TensorLayout wgmma_layout(DataType type, DataType accumulate, ProbeTarget target) {
   if (target.compute_capability != 90 || type == DataType::fp64 || !tensor_accumulates(type, accumulate)) return {};
-  const int size = static_cast<int>(size_of(type));
   // 128 clocks per instruction for every type.
-  constexpr double clocks = 128.0 * kWarpgroups * kSteps;
-  return {target.processors, kThreads / 32, kM, kN, kSlabs * kSlabBytes / size, kStepBytes / size, 1, 1 / clocks};
+  constexpr double clocks = 128.0 * kWarpgroups * Operands::kSteps;
+  return Operands::layout(type, target, kThreads / 32, 1 / clocks);
 }
 
 void wgmma(DataType type, DataType accumulate, void* sink, const void* a, const void* b, std::size_t iterations,

@@ -76,8 +76,18 @@ def products_without_fence(instructions):
     return 0 if any("MEMBAR" in text for text in texts[begin:end]) else sum("GMMA" in text for text in texts[begin:end])
 
 
+def products_in_a_row(instructions):
+    """The most products by tcgen05 without a branch in between: where the compiler does not know that one thread issues them, each has
+    a loop over the threads."""
+    most = row = 0
+    for text, _, _ in instructions:
+        row = 0 if re.match(r"(@!?U?P\w+ )?BRA", text) else row + bool(re.match(r"UTC[HQI]MMA\b", text))
+        most = max(most, row)
+    return most
+
+
 # Object, kernels by their mangled names, architectures, what is counted, and at least how many of it.
-BOTH, HOPPER = ("sm_80", "sm_90a"), ("sm_90a",)
+BOTH, HOPPER, BLACKWELL = ("sm_80", "sm_90a"), ("sm_90a",), ("sm_100a",)
 HELD = [
     ("transpose", r"transpose_kernelI[jm]", BOTH, loads_all_in_flight, 4),
     ("transpose", r"transpose_kernelI[ht]", BOTH, loads_all_in_flight, 16),
@@ -104,6 +114,7 @@ HELD = [
     ("attention_tiled_wgmma", r"attention_tiled_wgmma_kernel.*ELi128ELi176E", HOPPER, exponentials_beside_pv, 88),
     ("attention_tiled_wgmma", r"attention_tiled_wgmma_kernel.*ELi256ELi80E", HOPPER, exponentials_beside_pv, 40),
     ("gemm_tiled_wgmma", r"gemm_tiled_wgmma_kernel", HOPPER, products_without_fence, 4),
+    ("ceilings_tcgen05", r"tcgen05_kernel", BLACKWELL, products_in_a_row, 8),
 ]
 
 
@@ -147,6 +158,11 @@ def test_a_fence_among_products_is_seen():
         ("WARPGROUP.DEPBAR.LE gsb0, 0x0", 7, 0)
     assert products_without_fence(made(fence, product, product, wait, fence)) == 2
     assert products_without_fence(made(product, fence, product, wait)) == 0
+
+
+def test_products_with_a_branch_in_between_are_not_in_a_row():
+    product, branch = ("UTCQMMA gdesc[UR4], gdesc[UR16], tmem[UR14], tmem[UR30], idesc[UR31], UPT", 7, 0), ("@P0 BRA.U.ANY 0xe80", 7, 0)
+    assert products_in_a_row(made(product, branch, product, product, branch)) == 2
 
 
 @functools.cache

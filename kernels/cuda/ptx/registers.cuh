@@ -15,6 +15,17 @@ __device__ inline int ctaid_x() {
 }
 
 /// Releases registers of a warpgroup down to kCount per thread (a multiple of 8). sm_90a.
+/// True in one thread of a whole warp. The compiler then knows that what follows is executed by one. sm_90.
+__device__ inline bool elect_sync() {
+  std::uint32_t elected;
+  asm volatile(
+      "{ .reg .pred p;\n"
+      "elect.sync _|p, 0xFFFFFFFF;\n"
+      "selp.b32 %0, 1, 0, p; }"
+      : "=r"(elected));
+  return elected != 0;
+}
+
 template <int kCount>
 __device__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));

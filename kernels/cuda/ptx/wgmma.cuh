@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/base/data_type.hpp"
+#include "kernels/cuda/ptx/swizzle.cuh"
 
 // Matrix products of one warpgroup, asynchronous. sm_90a. One function per PTX instruction.
 
@@ -57,9 +58,6 @@ template <int kPending>
 __device__ void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-
-/// The period of the 128-byte swizzle: 8 rows of 128 bytes, in which 16-byte chunk c of row r is stored at c ^ r.
-inline constexpr int kSwizzleAtomBytes = 1024;
 
 /// A shared-memory matrix descriptor (PTX ISA, asynchronous warpgroup matrix shared memory layout) with 128-byte swizzle, for
 /// contiguous rows of 128 bytes. K-major: the rows are those of the matrix, and slab_bytes is ignored. MN-major (trans-b): a

@@ -36,6 +36,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 DeviceInfo gpu(int capability, int multiprocessors, std::size_t l2_bytes) {
   DeviceInfo info;
@@ -149,7 +151,6 @@ std::vector<std::string> that_set(const Resource& resource, const std::vector<Ca
 
 // So that whatever a warm stream does with a cache has a roof.
 TEST(CacheCeilings, AreSetByReadsWritesAndCopies) {
-  using ::testing::StartsWith;
   const auto cases = listed(cpu(2));
   for (const auto& [level, resource] : {std::pair{"l1", resource::l1}, {"l2", resource::l2}, {"l3", resource::l3}}) {
     const std::string end = std::string("/fp32/level:") + level;
@@ -182,8 +183,18 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
                                                  "ceilings/wgmma/bf16/accumulate:fp32", "ceilings/wgmma/fp8/accumulate:fp32",
                                                  "ceilings/wgmma/int8/accumulate:int32"}));
   EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
-  EXPECT_THAT(names(blackwell, false),
-              IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
+  EXPECT_THAT(names(blackwell, false), IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32",
+                                                     "ceilings/tcgen05/fp16/accumulate:fp16"}));
+  EXPECT_THAT(names(blackwell, true),
+              IsSupersetOf({"ceilings/tcgen05/tf32/accumulate:fp32", "ceilings/tcgen05/fp16/accumulate:fp32",
+                            "ceilings/tcgen05/fp16/accumulate:fp16", "ceilings/tcgen05/bf16/accumulate:fp32",
+                            "ceilings/tcgen05/fp8/accumulate:fp32", "ceilings/tcgen05/int8/accumulate:int32"}));
+  const auto ultra = listed(gpu(103, 152, 126 << 20));
+  EXPECT_THAT(names(ultra, true), Contains("ceilings/tcgen05/fp8/accumulate:fp32"));
+  EXPECT_THAT(names(ultra, false), Contains("ceilings/tcgen05/int8/accumulate:int32")) << "10.3 has none";
+  for (const bool possible : {false, true}) {
+    EXPECT_THAT(names(hopper, possible), Not(Contains(StartsWith("ceilings/tcgen05/")))) << "too new";
+  }
   // A launch of the large product would take a second where fp64 is cut.
   DeviceInfo cut = gpu(90, 132, 50 << 20);
   cut.name = "NVIDIA H800";
@@ -275,6 +286,9 @@ TEST_F(CudaCeilings, CountEveryOperationOfTheGrid) {
   // 2 warpgroups, 8 instructions.
   EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::bf16, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 16));
   EXPECT_EQ(operations(TensorInstruction::wgmma, DataType::fp8, DataType::fp32), 132.0 * 2 * 8 * (2 * 64 * 256 * 32));
+  // 8 instructions.
+  const TensorLayout l = cuda::ceilings.tensor_layout({TensorInstruction::tcgen05, DataType::bf16, DataType::fp32}, {100, 148});
+  EXPECT_EQ(2.0 * l.blocks * l.m * l.n * l.k * l.depth, 148.0 * 8 * (2 * 128 * 256 * 16));
 }
 
 // What the kernels are to compute, written down once more as plainly as can be, for a processor that has everything: it

@@ -9,6 +9,7 @@
 #include "memory_operands.hpp"
 #include "proxies.hpp"
 #include "races.hpp"
+#include "tcgen05.hpp"
 #include "tensor_maps.hpp"
 
 namespace gpu_model {
@@ -142,11 +143,14 @@ bool is_supported_load(const Mnemonic& op) {
 
 void perform(Cluster& cluster, const AsyncCopy& copy) {
   Counters& counters = *cluster.launch->counters;
-  if (copy.kind != AsyncCopy::st_async) {
+  if (copy.kind == AsyncCopy::tensor_load || copy.kind == AsyncCopy::bulk_load) {
     counters.tma_bytes += copy.bytes;
     counters.global_load_bytes += copy.bytes;
   }
   switch (copy.kind) {
+    case AsyncCopy::tensor_commit:
+      perform_products(copy);
+      return;
     case AsyncCopy::st_async:
       write_bytes(copy, copy.value.data());
       complete(copy, copy.mbarrier);

@@ -80,7 +80,7 @@ struct Counters {
   std::uint64_t warp_instructions = 0, thread_instructions = 0;
   std::uint64_t global_load_bytes = 0, global_store_bytes = 0, shared_bytes = 0;
   std::uint64_t fma_flops[3] = {0, 0, 0};  // fp16 and bf16, fp32, fp64: 2 per fma, 1 per other operation
-  std::uint64_t mma_flops = 0;             // mma.sync and wgmma
+  std::uint64_t mma_flops = 0;             // mma.sync, wgmma, tcgen05.mma
   std::uint64_t special = 0;               // ex2, rcp, rsqrt, ...
   std::uint64_t tma_bytes = 0;
   std::uint64_t uninitialised_shared_reads = 0;  // GPUMODEL_RACE=1: reads of shared memory before any write

@@ -164,6 +164,7 @@ class Machine {
     std::fill(block.shared.begin(), block.shared.end(), poison);
     std::fill(block.local.begin(), block.local.end(), poison);
     std::fill(block.generic_writes.begin(), block.generic_writes.end(), GenericWrite{});
+    block.tensor_memory.reset();
     block.live_warps = warps_per_block_;
     for (Barrier& barrier : block.barriers) barrier.reset();
   }
@@ -185,6 +186,8 @@ class Machine {
     std::fill(w.in_flight.begin(), w.in_flight.end(), u8{0});
     if (body_.has_wgmma) w.written_at.assign((body_.reg_bytes + body_.image.size()) / 64 + 2, 0);
     w.fence_epoch = 1;
+    w.tensor_loads.clear();
+    w.tensor_memory_seen = 0;
     cluster_.live_threads += threads;
     ++cluster_.live_warps;
   }

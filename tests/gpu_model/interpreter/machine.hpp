@@ -50,6 +50,28 @@ struct WgmmaOperation {
   bool scale_d = false;
 };
 
+/// One tcgen05.mma that has not been performed.
+struct TensorProduct {
+  Warp* warp = nullptr;  // who issued it
+  const Instruction* instruction = nullptr;
+  u32 d = 0, form = 0;  // tensor memory address, instruction descriptor
+  u64 a = 0, b = 0;     // descriptors
+  bool accumulates = false;
+};
+
+/// A block's tensor memory.
+struct TensorMemory {
+  static constexpr u32 lanes = 128, columns = 512;
+  u32& cell(u32 lane, u32 column) { return cells[column * lanes + lane]; }
+
+  std::vector<u32> cells = std::vector<u32>(lanes * columns, ~0u);
+  std::array<u32, columns> allocated = {};   // the columns of the allocation that it belongs to; 0: none
+  std::array<u64, columns> written_by = {};  // number of the product that wrote it last, counted from 1
+  bool relinquished = false;
+  std::deque<TensorProduct> products;  // oldest first
+  u64 issued = 0, performed = 0;       // products
+};
+
 struct Warp {
   u8* registers = nullptr;  // rows of 32 lanes, then the constants of the body's image
   const Body* body = nullptr;
@@ -75,6 +97,9 @@ struct Warp {
   std::vector<u8> in_flight;    // per 64 bytes of registers: InFlight of the wgmma not performed; empty before the first
   std::vector<u32> written_at;  // per 64 bytes of registers: fence_epoch of the last write by another instruction than wgmma
   u32 fence_epoch = 1;          // grows with each wgmma.fence
+
+  std::vector<const Instruction*> tensor_loads;  // tcgen05.ld not performed
+  u64 tensor_memory_seen = 0;                    // TensorMemory::performed as of the last tcgen05.fence::after_thread_sync
 
   Clocks clocks;
   u32 index_in_cluster = 0;  // of this warp's own entry in `clocks`
@@ -139,21 +164,22 @@ struct Block {
   std::vector<u32> last_atomics;                         // likewise of its last atomic; empty before the first one
   std::vector<RemoteAccess> remote_accesses;             // to this block's, by warp of the cluster
   std::unordered_map<u32, PhaseClocks> mbarrier_clocks;  // by offset in `shared`
+  std::unique_ptr<TensorMemory> tensor_memory;           // from the first tcgen05.alloc on
   u32 live_warps = 0;
   Barrier barriers[16];
   std::vector<Warp*> warps;
 };
 
-/// A copy of the async proxy that has not been performed.
+/// A copy of the async proxy that has not been performed, or a tcgen05.commit with the products that it tracks.
 struct AsyncCopy {
-  enum Kind : u8 { tensor_load, bulk_load, st_async };
+  enum Kind : u8 { tensor_load, bulk_load, st_async, tensor_commit };
   Kind kind = st_async;
   Warp* warp = nullptr;  // who issued it
   const Instruction* instruction = nullptr;
   int lane = 0;
   u32 destination = 0, mbarrier = 0;  // shared::cluster addresses
   u32 bytes = 0;                      // that it writes, per destination block
-  u64 source = 0;                     // bulk_load: global address
+  u64 source = 0;                     // bulk_load: global address; tensor_commit: TensorMemory::issued
   std::array<u8, 16> value = {};      // st_async
   TensorMap map;                      // tensor_load
   s32 coordinates[5] = {};

@@ -164,6 +164,18 @@ void mbarrier_wait(Warp& w, const Instruction& i, u32 mask) {
   }
 }
 
+/// Stores what an asynchronous operation has made of the mbarrier.
+void complete(Warp& w, Mbarrier mbarrier, u8* pointer, const Clocks& issued) {
+  PhaseClocks* clocks = clocks_of(w, pointer);
+  if (clocks) race_join(clocks->arriving, issued);
+  if (mbarrier.complete_phase()) {
+    ++w.launch->phases_completed;
+    if (clocks) clocks->completed = clocks->arriving;
+  }
+  mbarrier.store(pointer);
+  ++w.launch->effects;
+}
+
 bool decode_arrival(Builder& b, const Mnemonic& op, const std::vector<Operand>& args, Instruction& ins, u16 kind) {
   const bool tx = op.has("expect_tx");
   std::size_t next = 0;
@@ -189,14 +201,13 @@ void mbarrier_complete_tx(Warp& w, const Instruction& i, u8* pointer, u32 bytes,
   mbarrier.tx_count -= static_cast<s32>(bytes);
   if (mbarrier.tx_count < -static_cast<s32>(most_count))
     fault(Fault::Kind::illegal_instruction, w, i, -1, "mbarrier tx-count below -(2^20 - 1)");
-  PhaseClocks* clocks = clocks_of(w, pointer);
-  if (clocks) race_join(clocks->arriving, issued);
-  if (mbarrier.complete_phase()) {
-    ++w.launch->phases_completed;
-    if (clocks) clocks->completed = clocks->arriving;
-  }
-  mbarrier.store(pointer);
-  ++w.launch->effects;
+  complete(w, mbarrier, pointer, issued);
+}
+
+void mbarrier_complete_arrival(Warp& w, const Instruction& i, u8* pointer, const Clocks& issued) {
+  Mbarrier mbarrier = Mbarrier::load(w, i, -1, pointer);
+  arrive(w, i, -1, mbarrier, 1);
+  complete(w, mbarrier, pointer, issued);
 }
 
 bool decode_mbarrier_init(Builder& b, const Mnemonic& op, std::vector<Operand>& args, Instruction& ins) {

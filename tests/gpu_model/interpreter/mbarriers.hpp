@@ -12,4 +12,7 @@ void check_mbarrier(const Warp&, const Instruction&, int lane, const u8* pointer
 /// issue.
 void mbarrier_complete_tx(Warp&, const Instruction&, u8* pointer, u32 bytes, const Clocks& issued);
 
+/// One arrival by an asynchronous operation.
+void mbarrier_complete_arrival(Warp&, const Instruction&, u8* pointer, const Clocks& issued);
+
 }  // namespace gpu_model

@@ -4,6 +4,7 @@
 
 #include "lanes.hpp"
 #include "races.hpp"
+#include "tcgen05.hpp"
 #include "wgmma.hpp"
 
 namespace gpu_model {
@@ -46,6 +47,7 @@ void exit_warp(Warp& w) {
   --w.cluster->live_warps;
   if (!w.copies.empty()) warn_once(w, *w.at, "warp exits with cp.async not waited for");
   if (!w.wgmmas.empty()) warn_once(w, *w.at, "warp exits with wgmma not waited for");
+  tensor_memory_exit(w);
   if (block.live_warps == 0) return race_exit(block);
   for (Barrier& barrier : block.barriers)
     if (barrier.arrived && barrier.whole_block && barrier.arrived >= live_threads(block)) release(block, barrier);

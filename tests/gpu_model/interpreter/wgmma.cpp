@@ -1,16 +1,12 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
-// wgmma: descriptors (PTX ISA, "Matrix Descriptor Format"), layouts of operands in shared memory (as CuTe states them for
-// make_gmma_desc: shapes and strides of K- and MN-major), and when an operation is performed.
+// wgmma: its forms, and when an operation is performed.
 #include "wgmma.hpp"
 
 #include <algorithm>
 
-#include "addresses.hpp"
-#include "fragments.hpp"
 #include "lanes.hpp"
-#include "proxies.hpp"
-#include "races.hpp"
+#include "matrix_operands.hpp"
 
 namespace gpu_model {
 namespace {
@@ -30,89 +26,21 @@ static_assert(sizeof(WgmmaForm) == sizeof(Instruction::imm));
 
 WgmmaForm form_of(const Instruction& i) { return std::bit_cast<WgmmaForm>(i.imm); }
 
-struct Descriptor {
-  static constexpr u64 defined_bits = 0x3fffull | 0x3fffull << 16 | 0x3fffull << 32 | 7ull << 49 | 3ull << 62;
-  enum Swizzle : u32 { none, of_128_bytes, of_64_bytes, of_32_bytes };
-
-  explicit Descriptor(u64 bits)
-      : start(static_cast<u32>(bits & 0x3fff) << 4),
-        leading_offset(static_cast<u32>(bits >> 16 & 0x3fff) << 4),
-        stride_offset(static_cast<u32>(bits >> 32 & 0x3fff) << 4),
-        base_offset(static_cast<u32>(bits >> 49 & 7)),
-        swizzle(static_cast<Swizzle>(bits >> 62)) {}
-
-  /// Bytes of a row within which 16-byte pieces are exchanged.
-  u32 span() const { return swizzle == none ? 16 : 256u >> swizzle; }
-  u32 swizzled(u32 address) const {
-    const u32 in_pattern = address - (base_offset << 7);
-    return address ^ (in_pattern >> 3 & (span() - 16));
-  }
-  /// Address of 16-byte piece `piece` (0, 1) along k of row `mn`, K-major.
-  u32 k_major(u32 mn, u32 piece) const {
-    if (swizzle == none) return start + mn % 8 * 16 + mn / 8 * stride_offset + piece * leading_offset;
-    return swizzled(start + mn % 8 * span() + mn / 8 * stride_offset + piece * 16);
-  }
-  /// Address of the 16-byte piece that holds elements 8 * mn8 .. 8 * mn8 + 7 of column k, MN-major; elements of 16 bits.
-  u32 mn_major(u32 mn8, u32 k) const {
-    if (swizzle == none) return start + mn8 * stride_offset + k % 8 * 16 + k / 8 * leading_offset;
-    const u32 pieces_per_row = span() / 16;
-    return swizzled(start + mn8 % pieces_per_row * 16 + mn8 / pieces_per_row * leading_offset + k % 8 * span() +
-                    k / 8 * stride_offset);
-  }
-
-  u32 start, leading_offset, stride_offset;  // bytes
-  u32 base_offset;                           // of the swizzle pattern: (address >> 7) & 7 of its start
-  Swizzle swizzle;
-};
-
-/// One operand in shared memory: rows [first, first + count) along m or n, all of k.
-struct SharedOperand {
-  Descriptor descriptor;
-  Element element;
-  bool mn_major;
-  u32 first, count, k;
-
-  /// Calls use(address, row, column) for each 16-byte piece with the position of its first element, counted from `first`.
-  template <class Use>
-  void for_each_piece(Use use) const {
-    if (mn_major) {
-      for (u32 column = 0; column < k; ++column)
-        for (u32 row = 0; row < count; row += 8) use(descriptor.mn_major((first + row) / 8, column), row, column);
-    } else {
-      const u32 neighbours = 16 / static_cast<u32>(bytes_of(element));
-      for (u32 row = 0; row < count; ++row)
-        for (u32 piece = 0; piece < 2; ++piece) use(descriptor.k_major(first + row, piece), row, piece * neighbours);
-    }
-  }
-};
+MatrixDescriptor wgmma_descriptor(u64 bits) {
+  const u32 swizzle = static_cast<u32>(bits >> 62);  // 0: none; 1, 2, 3: of 128, 64, 32 bytes
+  return matrix_descriptor(bits, swizzle == 0 ? 16 : 256u >> swizzle);
+}
 
 SharedOperand operand_a(const Warp& w, const WgmmaForm& form, u64 descriptor) {
-  return {Descriptor(descriptor), form.a, (form.flags & WgmmaForm::mn_major_a) != 0, w.id % 4 * 16, 16, form.k()};
+  return {wgmma_descriptor(descriptor), form.a, (form.flags & WgmmaForm::mn_major_a) != 0, w.id % 4 * 16, 16};
 }
 SharedOperand operand_b(const WgmmaForm& form, u64 descriptor) {
-  return {Descriptor(descriptor), form.b, (form.flags & WgmmaForm::mn_major_b) != 0, 0, form.n, form.k()};
+  return {wgmma_descriptor(descriptor), form.b, (form.flags & WgmmaForm::mn_major_b) != 0, 0, form.n};
 }
 
-/// Offset of a 16-byte piece in the block's shared memory.
-u32 offset_of(const Warp& w, const Instruction& i, u32 address) {
-  const Launch& launch = *w.launch;
-  if (address < launch.shared_base || address + 16 > launch.shared_base + launch.shared_bytes)
-    fault(Fault::Kind::illegal_address, w, i, -1,
-          "wgmma: descriptor reaches shared address " + std::to_string(address) + ", outside the block's " +
-              std::to_string(launch.shared_bytes) + " bytes from " + std::to_string(launch.shared_base));
-  return address - static_cast<u32>(launch.shared_base);
-}
-
-/// Reads an operand: element (row, column) to out[row * row_stride + column * column_stride].
 void read_shared(Warp& w, const Instruction& i, const SharedOperand& operand, double* out, u32 row_stride, u32 column_stride) {
-  const int neighbours = 16 / bytes_of(operand.element);
-  const int stride = static_cast<int>(operand.mn_major ? row_stride : column_stride);
-  operand.for_each_piece([&](u32 address, u32 row, u32 column) {
-    const u32 offset = offset_of(w, i, address);
-    race_access(w, i, -1, *w.block, offset, 16, false);
-    widen(operand.element, w.block->shared.data() + offset, neighbours, out + row * row_stride + column * column_stride,
-          stride);
-  });
+  race_read(w, i, -1, operand);
+  read_operand(w, i, operand, out, row_stride, column_stride);
 }
 
 void perform(Warp& w, const WgmmaOperation& operation) {
@@ -190,16 +118,9 @@ void check_fence(Warp& w, const Instruction& i) {
 }
 
 void check_descriptor(Warp& w, const Instruction& i, u64 bits) {
-  const Descriptor descriptor(bits);
-  if (descriptor.base_offset) warn_once(w, i, "wgmma: base offset in a descriptor is not zero");
-  if (bits & ~Descriptor::defined_bits) warn_once(w, i, "wgmma: reserved bits of a descriptor are set");
-  const u32 pattern_bytes = descriptor.span() * 8;
-  if (descriptor.swizzle != Descriptor::none && !descriptor.base_offset && (descriptor.start & (pattern_bytes - 1) & ~127u))
-    warn_once(w, i, "wgmma: operand does not start at its swizzle pattern (base offset 0)");
-}
-
-void check_proxy_fence(Warp& w, const Instruction& i, const SharedOperand& operand) {
-  operand.for_each_piece([&](u32 address, u32, u32) { check_async_read(w, i, *w.block, offset_of(w, i, address), 16); });
+  constexpr u64 defined_bits = 0x3fffull | 0x3fffull << 16 | 0x3fffull << 32 | 7ull << 49 | 3ull << 62;
+  if (bits & ~defined_bits) warn_once(w, i, "wgmma: reserved bits of a descriptor are set");
+  check_start(w, i, wgmma_descriptor(bits));
 }
 
 /// a, b: descriptors (of A unless the list holds its registers), c: scale-d.
@@ -210,10 +131,8 @@ void wgmma_mma_async(Warp& w, const Instruction& i, u32 mask) {
   w.launch->counters->mma_flops += 2ull * 16 * form.n * form.k();
   if (!form.a_registers) check_descriptor(w, i, operation.a_descriptor);
   check_descriptor(w, i, operation.b_descriptor);
-  if (!w.block->generic_writes.empty()) {
-    if (!form.a_registers) check_proxy_fence(w, i, operand_a(w, form, operation.a_descriptor));
-    if (w.id % 4 == 0) check_proxy_fence(w, i, operand_b(form, operation.b_descriptor));  // once per warpgroup
-  }
+  if (!form.a_registers) check_proxy_fence(w, i, operand_a(w, form, operation.a_descriptor));
+  if (w.id % 4 == 0) check_proxy_fence(w, i, operand_b(form, operation.b_descriptor));  // once per warpgroup
   if (w.launch->wgmma_mode == Completion::early) {
     perform(w, operation);
     return;

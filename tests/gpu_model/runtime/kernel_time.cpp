@@ -13,7 +13,7 @@ namespace {
 constexpr double fixed_ns = 600, load_latency_ns = 300;
 // Per SM; shared memory and L1 have one data path.
 constexpr double special_per_clock = 16, shared_bytes_per_clock = 128;
-constexpr double vector_share = 0.97, wgmma_share = 0.9;  // attainable share of the peak
+constexpr double vector_share = 0.97, warpgroup_share = 0.9;  // attainable share of the peak
 // Warp instructions per clock per SM: for all of its schedulers, and for one resident warp.
 constexpr double max_issue = 3.6, issue_per_warp = 0.2, max_resident_warps = 64;
 
@@ -24,8 +24,10 @@ double tensor_rate(const std::string& opcode) {
   const TensorRates& rates = settings().model->tensor_flops;
   const auto names = [&](const char* type) { return opcode.find(type) != std::string::npos; };
   if (names(".f64")) return rates.fp64;
-  if (names(".tf32")) return rates.tf32;
-  if (names(".e4m3") || names(".e5m2") || names(".s8") || names(".u8")) return rates.eight_bit;
+  if (names(".tf32") || names("::tf32")) return rates.tf32;
+  for (const char* eight_bit : {".e4m3", ".e5m2", ".s8", ".u8", "::f8f6f4", "::i8"}) {
+    if (names(eight_bit)) return rates.eight_bit;
+  }
   return rates.sixteen_bit;
 }
 
@@ -65,7 +67,8 @@ KernelTraits traits_of(const std::string& ptx) {
     traits.tensor_flops_per_clock = share * tensor_rate(ptx.substr(at, ptx.find_first_of(" \t\n", at) - at));
   };
   read("mma.sync", settings().model->mma_sync_share);
-  read("wgmma.mma_async", wgmma_share);
+  read("wgmma.mma_async", warpgroup_share);
+  read("tcgen05.mma", warpgroup_share);
   return traits;
 }
 

@@ -12,7 +12,7 @@ namespace gpu_model::runtime {
 struct KernelTraits {
   bool reads_timer = false;           ///< %globaltimer
   bool loads_by_l1 = false;           ///< ld.global of 16 bytes, without .cg: the probe of L1
-  bool has_tensor_math = false;       ///< mma.sync or wgmma
+  bool has_tensor_math = false;       ///< mma.sync, wgmma or tcgen05.mma
   double tensor_flops_per_clock = 0;  ///< per SM; attainable with its instructions
 };
 KernelTraits traits_of(const std::string& ptx);

@@ -90,7 +90,7 @@ TEST_F(CudaCeilings, EveryExp2ChainEndsAtTheFixedPoint) {
 TEST_F(CudaCeilings, EveryLaneOfATensorProbeHasTheSumOfItsElements) {
   using enum DataType;
   int probes = 0;
-  for (const TensorInstruction instruction : {TensorInstruction::mma, TensorInstruction::wgmma}) {
+  for (const TensorInstruction instruction : kTensorInstructions) {
     for (const auto& [type, accumulate] :
          {std::pair{fp64, fp64}, std::pair{tf32, fp32}, std::pair{fp16, fp32}, std::pair{fp16, fp16}, std::pair{bf16, fp32},
           std::pair{fp8, fp32}, std::pair{int8, int32}}) {
@@ -98,8 +98,7 @@ TEST_F(CudaCeilings, EveryLaneOfATensorProbeHasTheSumOfItsElements) {
       const TensorLayout layout = cuda::ceilings.tensor_layout(probe, target_);
       if (layout.blocks == 0) continue;
       ++probes;
-      SCOPED_TRACE(testing::Message() << (instruction == TensorInstruction::mma ? "mma " : "wgmma ") << name(type) << " in "
-                                      << name(accumulate));
+      SCOPED_TRACE(testing::Message() << name(instruction) << ' ' << name(type) << " in " << name(accumulate));
       const auto operand = [&](int rows, std::uint64_t number) {
         std::vector<double> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(layout.k));
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(random_bits(3, number, i) % 3) - 1;
