@@ -43,7 +43,8 @@ constexpr std::string_view name(TensorInstruction instruction) {
   return instruction == TensorInstruction::mma ? "mma" : instruction == TensorInstruction::wgmma ? "wgmma" : "tcgen05";
 }
 
-/// A tensor-core instruction. `accumulate`: fp64 for fp64, int32 for int8, fp32 or fp16 for fp16, fp32 for the others.
+/// A tensor-core instruction. `accumulate`: fp64 for fp64, int32 for int8, fp32 or fp16 for fp16, fp32 for the others, of which
+/// mxfp8 and nvfp4 are for tcgen05 alone.
 struct TensorProbe {
   TensorInstruction instruction = TensorInstruction::mma;
   DataType type = DataType::fp16;
@@ -80,7 +81,8 @@ struct CeilingKernels {
 
   TensorLayout (*tensor_layout)(TensorProbe probe, ProbeTarget target);
   /// sink[blocks, warps, 32]: the sum of the elements of D that a lane owns after the last iteration; fp64 for fp64, int32 for
-  /// int8, else fp32. A and B are in the probe's type, 16-byte aligned; 2 m n k depth operations per block and iteration.
+  /// int8, else fp32. A and B are in the probe's type, 16-byte aligned, those of a block-scaled one as BlockScaledLayout has
+  /// them; 2 m n k depth operations per block and iteration.
   void (*tensor)(TensorProbe probe, void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target,
                  Stream stream);
 

@@ -157,23 +157,40 @@ class TensorCoreProbe final : public Probe {
 
  private:
   Memory operand(const Setup& setup, int rows, std::uint64_t array) {
-    const std::size_t count = static_cast<std::size_t>(rows) * layout_.k;
-    Memory data = device_.allocate(count * size_of(probe_.type));
-    device_.fill(data.get(), probe_.type, count, {setup.data, setup.seed, array});
+    const SlotArray matrix = SlotArray::matrix(probe_.type, rows, layout_.k, array);
+    const Fill fill{setup.data, setup.seed, array};
+    Memory data = device_.allocate(matrix.bytes());
+    if (is_block_scaled(probe_.type)) {
+      device_.fill(data.get(), matrix.block_scaled(), fill);
+    } else {
+      device_.fill(data.get(), probe_.type, matrix.count, fill);
+    }
     return data;
   }
   std::vector<double> elements(const Memory& data, int rows) {
-    std::vector<double> values(static_cast<std::size_t>(rows) * layout_.k);
-    std::vector<std::byte> raw(values.size() * size_of(probe_.type));
+    const SlotArray matrix = SlotArray::matrix(probe_.type, rows, layout_.k, 0);
+    std::vector<double> values(matrix.count);
+    std::vector<std::byte> raw(matrix.bytes());
     device_.to_host(raw.data(), data.get(), raw.size());
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = load_as_double(probe_.type, raw.data(), i);
+    const auto read = [&](const auto& value) {
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(i);
+    };
+    if (is_block_scaled(probe_.type)) {
+      with_block_scaled_type(probe_.type, [&]<DataType kType>() {
+        read([&](std::size_t i) {
+          return block_scaled_value<kType>(raw.data(), matrix.block_scaled(), i / layout_.k, i % layout_.k);
+        });
+      });
+    } else {
+      read([&](std::size_t i) { return load_as_double(probe_.type, raw.data(), i); });
+    }
     return values;
   }
 
   /// Unit roundoff of the accumulator.
   double u() const {
     if (is_integer(probe_.type)) return 1;
-    return probe_.type == DataType::fp8 ? tensor_core_unit(probe_.type) : unit_roundoff(probe_.accumulate);
+    return sums_in_few_bits(probe_.type) ? tensor_core_unit(probe_.type) : unit_roundoff(probe_.accumulate);
   }
 
   /// An accumulation aligns instruction_k products with the running sum and truncates each at 2u of the largest (fp16 sums are

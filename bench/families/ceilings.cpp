@@ -113,8 +113,9 @@ class Lister {
     if (instruction == TensorInstruction::tcgen05 && target_.compute_capability < 100) return;
     for (const auto& [type, accumulate] :
          {std::pair{fp64, fp64}, std::pair{tf32, fp32}, std::pair{fp16, fp32}, std::pair{fp16, fp16}, std::pair{bf16, fp32},
-          std::pair{fp8, fp32}, std::pair{int8, int32}}) {
-      if (instruction != TensorInstruction::mma && type == fp64) continue;
+          std::pair{fp8, fp32}, std::pair{mxfp8, fp32}, std::pair{nvfp4, fp32}, std::pair{int8, int32}}) {
+      if (type == fp64 && instruction != TensorInstruction::mma) continue;
+      if (is_block_scaled(type) && instruction != TensorInstruction::tcgen05) continue;
       const TensorProbe probe{instruction, type, accumulate};
       const TensorLayout layout = kernels_.tensor_layout(probe, target_);
       const std::size_t iterations = count_for(layout.iterations_per_clock);
@@ -122,8 +123,9 @@ class Lister {
       Case c = probe_case(std::string(name(instruction)), type, {{"accumulate", std::string(name(accumulate))}},
                           tensor_resource(type, accumulate), operations);
       c.slot_bytes = tensor_sinks(type, layout).slot_bytes();
-      c.shared_bytes = static_cast<std::size_t>(layout.m + layout.n) * layout.k * size_of(type);
-      if (layout.blocks == 0) {
+      if (layout.blocks > 0) {
+        for (const int rows : {layout.m, layout.n}) c.shared_bytes += SlotArray::matrix(type, rows, layout.k, 0).bytes();
+      } else {
         c.unsupported = fmt::format("compute capability {}.{} has no {} for {}", target_.compute_capability / 10,
                                     target_.compute_capability % 10, c.operation, name(type));
       }

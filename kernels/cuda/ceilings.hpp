@@ -18,6 +18,8 @@ constexpr bool tensor_accumulates(DataType type, DataType accumulate) {
     case DataType::tf32:
     case DataType::bf16:
     case DataType::fp8:
+    case DataType::mxfp8:
+    case DataType::nvfp4:
       return accumulate == DataType::fp32;
     default:
       return false;

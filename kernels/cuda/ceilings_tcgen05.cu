@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/base/block_scaled.hpp"
 #include "kernels/base/cuda.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/launch_config.hpp"
@@ -38,12 +39,50 @@ struct Word<DataType::int32> {
   static __device__ int value(std::uint32_t bits) { return static_cast<int>(bits); }
 };
 
+/// A block-scaled type's scales, in tiles of 128 rows x 4 blocks as BlockScaledLayout stores them: 32 rows of 16 bytes, which
+/// tensor memory takes as 32 lanes of four columns. There the tiles of A follow the accumulator, then those of B, of which a
+/// step needs two.
+template <DataType type>
+struct Scales {
+  static constexpr int kTileBytes = 512, kTileColumns = 4;
+  static constexpr BlockScaledLayout kA{type, Operands::kM, Operands::elements_per_row(type)};
+  static constexpr BlockScaledLayout kB{type, Operands::kN, Operands::elements_per_row(type)};
+  static constexpr int kTiles = static_cast<int>(kA.scale_bytes()) / kTileBytes;
+  static constexpr int steps_per_tile() { return Operands::kSteps / kTiles; }
+  static constexpr int kBytes = static_cast<int>(kA.scale_bytes() + kB.scale_bytes());
+  static_assert(kBytes == 3 * kTiles * kTileBytes && Operands::kN + kBytes / kTileBytes * kTileColumns <= 512);
+
+  static __device__ std::uint32_t a_columns(int tile) { return Operands::kN + tile * kTileColumns; }
+  static __device__ std::uint32_t b_columns(int tile) { return Operands::kN + (kTiles + 2 * tile) * kTileColumns; }
+
+  /// By all threads of a block, before Operands::stage(): to `shared`.
+  static __device__ void stage(unsigned char* shared, const uint4* a, const uint4* b) {
+    auto* const to = reinterpret_cast<uint4*>(shared);
+    constexpr int of_a = static_cast<int>(kA.scale_bytes() / 16);
+    for (int i = threadIdx.x; i < kBytes / 16; i += kThreads) {
+      to[i] = i < of_a ? a[kA.scales_offset() / 16 + i] : b[kB.scales_offset() / 16 + i - of_a];
+    }
+  }
+  /// By the thread that issues the products: from there to tensor memory.
+  static __device__ void load(std::uint32_t d, std::uint32_t shared) {
+#pragma unroll 1
+    for (int tile = 0; tile < kTiles; ++tile) {
+      tcgen05_cp_32x128b_warpx4(d + a_columns(tile), tcgen05_rows_descriptor(shared + tile * kTileBytes));
+#pragma unroll 1
+      for (int rows = 0; rows < 2; ++rows) {
+        tcgen05_cp_32x128b_warpx4(d + b_columns(tile) + rows * kTileColumns,
+                                  tcgen05_rows_descriptor(shared + ((1 + rows) * kTiles + tile) * kTileBytes));
+      }
+    }
+  }
+};
+
 /// By one thread: all products, and their end. An iteration is issued while the one before is executed, so that the tensor
 /// cores never wait for it.
 template <DataType type, DataType accumulate>
 [[maybe_unused]] __device__ void multiply(std::uint32_t d, Operands operands, const std::uint64_t (&barriers)[2],
                                           unsigned iterations) {
-  constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(type, accumulate, Operands::kM, Operands::kN);
+  if constexpr (is_block_scaled(type)) Scales<type>::load(d, operands.end());
   const std::uint64_t a = tcgen05_descriptor(operands.a), b = tcgen05_descriptor(operands.b);
   const auto wait = [&](unsigned iteration) {
     mbarrier_try_wait_parity(shared_address(barriers + iteration % 2), iteration / 2 % 2);
@@ -54,7 +93,15 @@ template <DataType type, DataType accumulate>
 #pragma unroll
     for (int step = 0; step < Operands::kSteps; ++step) {
       const int offset = Operands::step_offset(step) / 16;
-      tcgen05_mma<type>(d, a + offset, b + offset, instruction, step != 0);
+      if constexpr (is_block_scaled(type)) {
+        constexpr int m = Operands::kM, n = Operands::kN, steps = Scales<type>::steps_per_tile();
+        tcgen05_mma_block_scale<type>(d, a + offset, b + offset, tcgen05_block_scaled_descriptor(type, m, n, step % steps),
+                                      d + Scales<type>::a_columns(step / steps), d + Scales<type>::b_columns(step / steps),
+                                      step != 0);
+      } else {
+        constexpr std::uint32_t instruction = tcgen05_instruction_descriptor(type, accumulate, Operands::kM, Operands::kN);
+        tcgen05_mma<type>(d, a + offset, b + offset, instruction, step != 0);
+      }
     }
     tcgen05_commit(shared_address(barriers + iteration % 2));
   }
@@ -72,16 +119,21 @@ constexpr bool kCompiled =
     false;
 #endif
 
+/// Of tensor memory: a power of two.
+template <DataType type>
+constexpr int kColumns = is_block_scaled(type) ? 2 * Operands::kN : Operands::kN;
+
 template <DataType type, DataType accumulate>
 __device__ void sum_of_products(typename Word<accumulate>::Sum* sink, const uint4* a, const uint4* b, unsigned iterations) {
   extern __shared__ unsigned char dynamic[];
   __shared__ std::uint64_t barriers[2];
   __shared__ std::uint32_t allocated;
+  if constexpr (is_block_scaled(type)) Scales<type>::stage(Operands::end(dynamic), a, b);
   const Operands operands = Operands::stage<kThreads>(dynamic, a, b);
   // From lane 0, so that the compiler knows that it is the same for a whole warp.
   const std::uint32_t warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   if (warp == 0) {
-    tcgen05_alloc(shared_address(&allocated), Operands::kN);
+    tcgen05_alloc(shared_address(&allocated), kColumns<type>);
     tcgen05_relinquish_alloc_permit();
   }
   if (threadIdx.x == 0) {
@@ -118,7 +170,7 @@ __device__ void sum_of_products(typename Word<accumulate>::Sum* sink, const uint
   tcgen05_fence_before_thread_sync();
   __syncthreads();
   tcgen05_fence_after_thread_sync();
-  if (warp == 0) tcgen05_dealloc(d, Operands::kN);
+  if (warp == 0) tcgen05_dealloc(d, kColumns<type>);
 }
 
 /// Empty where it cannot be compiled.
@@ -134,7 +186,9 @@ void launch_tcgen05(void* sink, const void* a, const void* b, std::size_t iterat
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, kernel));
   if (attributes.sharedSizeBytes == 0) throw Unsupported("tcgen05: roofmark was built without sm_100a or sm_103a");
-  const std::size_t shared_bytes = std::max<std::size_t>(Operands::kSharedBytes, shared_bytes_to_be_alone(kernel, kThreads));
+  std::size_t shared_bytes = Operands::kSharedBytes;
+  if constexpr (is_block_scaled(type)) shared_bytes += Scales<type>::kBytes;
+  shared_bytes = std::max(shared_bytes, shared_bytes_to_be_alone(kernel, kThreads));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
   kernel<<<target.processors, kThreads, shared_bytes, stream>>>(static_cast<typename Word<accumulate>::Sum*>(sink),
                                                                 static_cast<const uint4*>(a), static_cast<const uint4*>(b),
@@ -168,6 +222,10 @@ void tcgen05(DataType type, DataType accumulate, void* sink, const void* a, cons
       return launch_tcgen05<fp8, fp32>(sink, a, b, iterations, target, stream);
     case int8:
       return launch_tcgen05<int8, int32>(sink, a, b, iterations, target, stream);
+    case mxfp8:
+      return launch_tcgen05<mxfp8, fp32>(sink, a, b, iterations, target, stream);
+    case nvfp4:
+      return launch_tcgen05<nvfp4, fp32>(sink, a, b, iterations, target, stream);
     default:
       throw Unsupported("no tcgen05 for " + std::string(name(type)));
   }

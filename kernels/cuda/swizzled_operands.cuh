@@ -27,18 +27,29 @@ struct SwizzledOperands {
     return step / steps_per_slab * kSlabRows * kSlabBytes + step % steps_per_slab * kStepBytes;
   }
 
+  /// Of `bytes` of a row.
+  static constexpr int elements_in(DataType type, int bytes) {
+    if (type == DataType::nvfp4) return 2 * bytes;
+    return type == DataType::mxfp8 ? bytes : bytes / static_cast<int>(size_of(type));
+  }
+  static constexpr int elements_per_row(DataType type) { return elements_in(type, kRowBytes); }
   static TensorLayout layout(DataType type, ProbeTarget target, int warps, double iterations_per_clock) {
-    const int size = static_cast<int>(size_of(type));
-    return {target.processors, warps, kM, kN, kRowBytes / size, kStepBytes / size, 1, iterations_per_clock};
+    return {target.processors, warps, kM, kN, elements_per_row(type), elements_in(type, kStepBytes), 1, iterations_per_clock};
   }
 
   std::uint32_t a, b;  ///< shared addresses of their first rows
 
+  /// The first byte behind both, which more dynamic shared memory than kSharedBytes has.
+  __device__ std::uint32_t end() const { return a + kSlabs * kSlabRows * kSlabBytes; }
+  static __device__ unsigned char* end(unsigned char* dynamic) {
+    const std::uint32_t start = shared_address(dynamic);
+    return dynamic + (aligned_address(start) - start) + kSlabs * kSlabRows * kSlabBytes;
+  }
+
   /// By all threads of a block: copies both, row-major, and makes them visible to instructions after the next barrier.
   template <int kThreads>
   static __device__ SwizzledOperands stage(unsigned char* dynamic, const uint4* a, const uint4* b) {
-    const std::uint32_t start = shared_address(dynamic);
-    const std::uint32_t aligned = (start + kSwizzleAtomBytes - 1) / kSwizzleAtomBytes * kSwizzleAtomBytes;
+    const std::uint32_t start = shared_address(dynamic), aligned = aligned_address(start);
     unsigned char* shared = dynamic + (aligned - start);
     copy_rows<kThreads>(shared, a, kM);
     copy_rows<kThreads>(shared + kM * kSlabBytes, b, kN);
@@ -47,6 +58,9 @@ struct SwizzledOperands {
   }
 
  private:
+  static __device__ std::uint32_t aligned_address(std::uint32_t start) {
+    return (start + kSwizzleAtomBytes - 1) / kSwizzleAtomBytes * kSwizzleAtomBytes;
+  }
   /// In a slab, 16-byte chunk c of row r is stored at c ^ (r % 8).
   template <int kThreads>
   static __device__ void copy_rows(unsigned char* shared, const uint4* rows, int count) {

@@ -81,7 +81,7 @@ def products_in_a_row(instructions):
     a loop over the threads."""
     most = row = 0
     for text, _, _ in instructions:
-        row = 0 if re.match(r"(@!?U?P\w+ )?BRA", text) else row + bool(re.match(r"UTC[HQI]MMA\b", text))
+        row = 0 if re.match(r"(@!?U?P\w+ )?BRA", text) else row + bool(re.match(r"UTC[HQIO]MMA\b", text))
         most = max(most, row)
     return most
 

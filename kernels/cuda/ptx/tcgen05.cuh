@@ -40,6 +40,13 @@ __device__ inline std::uint64_t tcgen05_descriptor(std::uint32_t address) {
   return swizzle_128 | constant | stride | leading | (address & 0x3FFFF) >> 4;
 }
 
+/// One of contiguous rows of 16 bytes without a swizzle: the stride is that of 8 rows.
+__device__ inline std::uint64_t tcgen05_rows_descriptor(std::uint32_t address) {
+  constexpr std::uint64_t constant = std::uint64_t{1} << 46;
+  constexpr std::uint64_t stride = std::uint64_t{8} << 32;
+  return constant | stride | (address & 0x3FFFF) >> 4;
+}
+
 /// An instruction descriptor (PTX ISA, tcgen05, instruction descriptor): dense, both operands K-major and of one type.
 /// `accumulate`: int32 for int8, fp16 or fp32 for fp16, fp32 for the others. m is 64 or 128, n a multiple of 16 up to 256.
 constexpr std::uint32_t tcgen05_instruction_descriptor(DataType type, DataType accumulate, int m, int n) {
@@ -48,6 +55,16 @@ constexpr std::uint32_t tcgen05_instruction_descriptor(DataType type, DataType a
   const std::uint32_t operands = type == DataType::tf32 ? 2 : type == DataType::bf16 || type == DataType::int8 ? 1 : 0;
   return sums << 4 | operands << 7 | operands << 10 | static_cast<std::uint32_t>(n / 8) << 17 |
          static_cast<std::uint32_t>(m / 16) << 24;
+}
+
+/// The same of mxfp8 and nvfp4, with sums in fp32. m is 128. An instruction of mxfp8 spans one block: `block` is its byte in
+/// the words of scales; one of nvfp4 spans four.
+constexpr std::uint32_t tcgen05_block_scaled_descriptor(DataType type, int m, int n, int block) {
+  // e2m1 and ue4m3; e4m3 and ue8m0.
+  const std::uint32_t operands = type == DataType::nvfp4 ? 1 : 0, scales = type == DataType::nvfp4 ? 0 : 1;
+  const std::uint32_t id = type == DataType::nvfp4 ? 0 : static_cast<std::uint32_t>(block);
+  return id << 4 | operands << 7 | operands << 10 | static_cast<std::uint32_t>(n / 8) << 17 | scales << 23 |
+         static_cast<std::uint32_t>(m / 128) << 27 | id << 29;
 }
 
 /// By one thread: D (m x n, at `d`) (+)= A B over 32 bytes of k per row; overwrites D unless `accumulate`. With m = 128, row r
@@ -72,6 +89,34 @@ ROOFMARK_TCGEN05_MMA(bf16, "f16")
 ROOFMARK_TCGEN05_MMA(fp8, "f8f6f4")
 ROOFMARK_TCGEN05_MMA(int8, "i8")
 #undef ROOFMARK_TCGEN05_MMA
+
+/// The same of a block-scaled type, whose scales are in tensor memory (PTX ISA, tcgen05, scale factor layouts). A word holds
+/// those of four blocks of a row: those of rows 32 c to 32 c + 31 of A, in its lane r % 32, are c columns from `a_scales`, and
+/// B's likewise from `b_scales`. In all four quarters of the lanes they are the same.
+template <DataType kType>
+__device__ void tcgen05_mma_block_scale(std::uint32_t d, std::uint64_t a, std::uint64_t b, std::uint32_t instruction,
+                                        std::uint32_t a_scales, std::uint32_t b_scales, int accumulate);
+
+#define ROOFMARK_TCGEN05_MMA_BLOCK_SCALE(type, kind)                                                                \
+  template <>                                                                                                       \
+  __device__ inline void tcgen05_mma_block_scale<DataType::type>(std::uint32_t d, std::uint64_t a, std::uint64_t b, \
+                                                                 std::uint32_t instruction, std::uint32_t a_scales, \
+                                                                 std::uint32_t b_scales, int accumulate) {          \
+    asm volatile(                                                                                                   \
+        "{ .reg .pred p; setp.ne.b32 p, %6, 0;\n"                                                                   \
+        "tcgen05.mma.cta_group::1.kind::" kind " [%0], %1, %2, %3, [%4], [%5], p; }" ::"r"(d),                      \
+        "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(accumulate)                             \
+        : "memory");                                                                                                \
+  }
+ROOFMARK_TCGEN05_MMA_BLOCK_SCALE(mxfp8, "mxf8f6f4.block_scale.scale_vec::1X")
+ROOFMARK_TCGEN05_MMA_BLOCK_SCALE(nvfp4, "mxf4nvf4.block_scale.scale_vec::4X")
+#undef ROOFMARK_TCGEN05_MMA_BLOCK_SCALE
+
+/// By one thread: 32 rows of 16 bytes, which tcgen05_rows_descriptor() describes, to four columns of 32 lanes, and the same to
+/// the other three quarters of the lanes. In order with the thread's products.
+__device__ inline void tcgen05_cp_32x128b_warpx4(std::uint32_t to, std::uint64_t rows) {
+  asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(rows) : "memory");
+}
 
 /// One arrival on the mbarrier when all products that this thread has issued are complete.
 __device__ inline void tcgen05_commit(std::uint32_t barrier) {

@@ -35,6 +35,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -183,12 +184,14 @@ TEST_F(CudaCeilings, OfferWhatEachComputeCapabilityHas) {
                                                  "ceilings/wgmma/bf16/accumulate:fp32", "ceilings/wgmma/fp8/accumulate:fp32",
                                                  "ceilings/wgmma/int8/accumulate:int32"}));
   EXPECT_THAT(names(hopper, false), Contains("ceilings/mma/fp8/accumulate:fp32"));
-  EXPECT_THAT(names(blackwell, false), IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32",
-                                                     "ceilings/tcgen05/fp16/accumulate:fp16"}));
+  EXPECT_THAT(names(blackwell, false),
+              IsSupersetOf({"ceilings/wgmma/bf16/accumulate:fp32", "ceilings/mma/fp8/accumulate:fp32"}));
   EXPECT_THAT(names(blackwell, true),
               IsSupersetOf({"ceilings/tcgen05/tf32/accumulate:fp32", "ceilings/tcgen05/fp16/accumulate:fp32",
                             "ceilings/tcgen05/fp16/accumulate:fp16", "ceilings/tcgen05/bf16/accumulate:fp32",
-                            "ceilings/tcgen05/fp8/accumulate:fp32", "ceilings/tcgen05/int8/accumulate:int32"}));
+                            "ceilings/tcgen05/fp8/accumulate:fp32", "ceilings/tcgen05/int8/accumulate:int32",
+                            "ceilings/tcgen05/mxfp8/accumulate:fp32", "ceilings/tcgen05/nvfp4/accumulate:fp32"}));
+  EXPECT_THAT(names(blackwell, false), Not(Contains(HasSubstr("nvfp4/accumulate")))) << "of the other instructions";
   const auto ultra = listed(gpu(103, 152, 126 << 20));
   EXPECT_THAT(names(ultra, true), Contains("ceilings/tcgen05/fp8/accumulate:fp32"));
   EXPECT_THAT(names(ultra, false), Contains("ceilings/tcgen05/int8/accumulate:int32")) << "10.3 has none";

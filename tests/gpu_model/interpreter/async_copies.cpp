@@ -149,7 +149,7 @@ void perform(Cluster& cluster, const AsyncCopy& copy) {
   }
   switch (copy.kind) {
     case AsyncCopy::tensor_commit:
-      perform_products(copy);
+      perform_commit(copy);
       return;
     case AsyncCopy::st_async:
       write_bytes(copy, copy.value.data());

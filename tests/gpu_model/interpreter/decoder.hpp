@@ -83,7 +83,8 @@ Decoder decode_mbarrier_init, decode_mbarrier_inval, decode_mbarrier_arrive, dec
 Decoder decode_mbarrier_expect_tx, decode_mbarrier_wait;
 Decoder decode_mma, decode_ldmatrix, decode_stmatrix, decode_movmatrix;
 Decoder decode_wgmma_mma_async, decode_wgmma_commit_group, decode_wgmma_wait_group, decode_wgmma_fence;
-Decoder decode_tcgen05_alloc, decode_tcgen05_dealloc, decode_tcgen05_relinquish, decode_tcgen05_mma, decode_tcgen05_commit;
+Decoder decode_tcgen05_alloc, decode_tcgen05_dealloc, decode_tcgen05_relinquish, decode_tcgen05_mma, decode_tcgen05_cp;
+Decoder decode_tcgen05_commit;
 Decoder decode_tcgen05_ld, decode_tcgen05_wait, decode_tcgen05_fence;
 
 /// One row of the table of opcodes.

@@ -17,6 +17,7 @@ std::array<float, 256> all_values() {
   for (int bits = 0; bits < 256; ++bits) values[static_cast<std::size_t>(bits)] = to_float(static_cast<u8>(bits));
   return values;
 }
+constexpr float e2m1_values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6};
 const std::array<float, 256> e4m3_values = all_values<e4m3_to_float>(), e5m2_values = all_values<e5m2_to_float>();
 
 template <class T>
@@ -75,6 +76,10 @@ int bytes_of(Element element) {
   }
 }
 
+u32 elements_in(Element element, u32 bytes) {
+  return element == Element::e2m1 ? 2 * bytes : bytes / static_cast<u32>(bytes_of(element));
+}
+
 std::optional<Element> element_of(Type type) {
   switch (type) {
     case Type::f16:
@@ -130,6 +135,9 @@ void widen(Element element, const u8* from, int count, double* out, int stride) 
       return widen_each(from, count, 1, out, stride, [](const u8* at) { return static_cast<s8>(*at); });
     case Element::u8:
       return widen_each(from, count, 1, out, stride, [](const u8* at) { return *at; });
+    case Element::e2m1:  // the first of two is in the lower half
+      for (int k = 0; k < count; ++k) out[k * stride] = e2m1_values[from[k / 2] >> k % 2 * 4 & 15];
+      return;
     case Element::f64:
       return widen_each(from, count, 8, out, stride, [](const u8* at) { return load<double>(at); });
   }

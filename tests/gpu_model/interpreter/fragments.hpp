@@ -11,10 +11,11 @@
 
 namespace gpu_model {
 
-enum class Element : u8 { f16, bf16, tf32, e4m3, e5m2, s8, u8, f64 };
+enum class Element : u8 { f16, bf16, tf32, e4m3, e5m2, s8, u8, f64, e2m1 };
 enum class Accumulator : u8 { f32, f16, s32, f64 };
 
-int bytes_of(Element);
+int bytes_of(Element);  // not of e2m1, two of which share a byte
+u32 elements_in(Element, u32 bytes);
 std::optional<Element> element_of(Type);
 std::optional<Accumulator> accumulator_of(Type);
 /// Elements of an accumulator per register.

@@ -50,12 +50,14 @@ struct WgmmaOperation {
   bool scale_d = false;
 };
 
-/// One tcgen05.mma that has not been performed.
-struct TensorProduct {
+/// One tcgen05.mma or tcgen05.cp that has not been performed.
+struct TensorOperation {
   Warp* warp = nullptr;  // who issued it
   const Instruction* instruction = nullptr;
-  u32 d = 0, form = 0;  // tensor memory address, instruction descriptor
-  u64 a = 0, b = 0;     // descriptors
+  u32 d = 0;                       // tensor memory address that it writes
+  u32 form = 0;                    // instruction descriptor
+  u64 a = 0, b = 0;                // descriptors
+  u32 a_scales = 0, b_scales = 0;  // tensor memory addresses
   bool accumulates = false;
 };
 
@@ -66,10 +68,10 @@ struct TensorMemory {
 
   std::vector<u32> cells = std::vector<u32>(lanes * columns, ~0u);
   std::array<u32, columns> allocated = {};   // the columns of the allocation that it belongs to; 0: none
-  std::array<u64, columns> written_by = {};  // number of the product that wrote it last, counted from 1
+  std::array<u64, columns> written_by = {};  // number of the operation that wrote it last, counted from 1
   bool relinquished = false;
-  std::deque<TensorProduct> products;  // oldest first
-  u64 issued = 0, performed = 0;       // products
+  std::deque<TensorOperation> operations;  // issued and not performed, oldest first
+  u64 issued = 0, performed = 0;           // operations
 };
 
 struct Warp {
@@ -170,7 +172,7 @@ struct Block {
   std::vector<Warp*> warps;
 };
 
-/// A copy of the async proxy that has not been performed, or a tcgen05.commit with the products that it tracks.
+/// A copy of the async proxy that has not been performed, or a tcgen05.commit with the operations that it tracks.
 struct AsyncCopy {
   enum Kind : u8 { tensor_load, bulk_load, st_async, tensor_commit };
   Kind kind = st_async;

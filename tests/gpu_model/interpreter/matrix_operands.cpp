@@ -6,10 +6,8 @@
 #include "races.hpp"
 
 namespace gpu_model {
-namespace {
 
-/// Offset of a 16-byte piece in the block's shared memory.
-u32 offset_of(const Warp& w, const Instruction& i, u32 address) {
+u32 checked_offset(const Warp& w, const Instruction& i, u32 address) {
   const Launch& launch = *w.launch;
   if (address < launch.shared_base || address + 16 > launch.shared_base + launch.shared_bytes)
     fault(Fault::Kind::illegal_address, w, i, -1,
@@ -17,8 +15,6 @@ u32 offset_of(const Warp& w, const Instruction& i, u32 address) {
               std::to_string(launch.shared_bytes) + " bytes from " + std::to_string(launch.shared_base));
   return address - static_cast<u32>(launch.shared_base);
 }
-
-}  // namespace
 
 void check_start(Warp& w, const Instruction& i, const MatrixDescriptor& descriptor) {
   if (descriptor.base_offset) warn_once(w, i, "base offset in a matrix descriptor is not zero");
@@ -30,19 +26,19 @@ void check_start(Warp& w, const Instruction& i, const MatrixDescriptor& descript
 void race_read(Warp& w, const Instruction& i, int lane, const SharedOperand& operand) {
   if (w.clocks.empty()) return;
   operand.for_each_piece(
-      [&](u32 address, u32, u32) { race_access(w, i, lane, *w.block, offset_of(w, i, address), 16, false); });
+      [&](u32 address, u32, u32) { race_access(w, i, lane, *w.block, checked_offset(w, i, address), 16, false); });
 }
 
 void check_proxy_fence(Warp& w, const Instruction& i, const SharedOperand& operand) {
   if (w.block->generic_writes.empty()) return;
-  operand.for_each_piece([&](u32 address, u32, u32) { check_async_read(w, i, *w.block, offset_of(w, i, address), 16); });
+  operand.for_each_piece([&](u32 address, u32, u32) { check_async_read(w, i, *w.block, checked_offset(w, i, address), 16); });
 }
 
 void read_operand(Warp& w, const Instruction& i, const SharedOperand& operand, double* out, u32 row_stride, u32 column_stride) {
-  const int neighbours = 16 / bytes_of(operand.element);
+  const int neighbours = static_cast<int>(elements_in(operand.element, 16));
   const int stride = static_cast<int>(operand.mn_major ? row_stride : column_stride);
   operand.for_each_piece([&](u32 address, u32 row, u32 column) {
-    widen(operand.element, w.block->shared.data() + offset_of(w, i, address), neighbours,
+    widen(operand.element, w.block->shared.data() + checked_offset(w, i, address), neighbours,
           out + row * row_stride + column * column_stride, stride);
   });
 }

@@ -45,7 +45,7 @@ struct SharedOperand {
   bool mn_major = false;
   u32 first = 0, count = 0;
 
-  u32 k() const { return 32 / static_cast<u32>(bytes_of(element)); }
+  u32 k() const { return elements_in(element, 32); }
   /// Calls use(address, row, column) for each 16-byte piece with the position of its first element, counted from `first`.
   template <class Use>
   void for_each_piece(Use use) const {
@@ -53,21 +53,22 @@ struct SharedOperand {
       for (u32 column = 0; column < k(); ++column)
         for (u32 row = 0; row < count; row += 8) use(descriptor.mn_major((first + row) / 8, column), row, column);
     } else {
-      const u32 neighbours = 16 / static_cast<u32>(bytes_of(element));
+      const u32 neighbours = elements_in(element, 16);
       for (u32 row = 0; row < count; ++row)
         for (u32 piece = 0; piece < 2; ++piece) use(descriptor.k_major(first + row, piece), row, piece * neighbours);
     }
   }
 };
 
-/// Warns where the operand is not in the place of its swizzle pattern. Of the warp's block, as all that follow.
+/// The offset in the block's shared memory of the 16 bytes at an address. Throws a Fault where they are outside of it.
+u32 checked_offset(const Warp&, const Instruction&, u32 address);
+/// Warns where the operand is not in the place of its swizzle pattern. Of the warp's block, as all of these.
 void check_start(Warp&, const Instruction&, const MatrixDescriptor&);
 /// For the race detector: the operand is read now.
 void race_read(Warp&, const Instruction&, int lane, const SharedOperand&);
 /// Warns of what st wrote without fence.proxy.async.
 void check_proxy_fence(Warp&, const Instruction&, const SharedOperand&);
-/// Element (row, column) to out[row * row_stride + column * column_stride]. Throws a Fault where it is outside the block's
-/// memory.
+/// Element (row, column) to out[row * row_stride + column * column_stride].
 void read_operand(Warp&, const Instruction&, const SharedOperand&, double* out, u32 row_stride, u32 column_stride);
 
 }  // namespace gpu_model

@@ -131,4 +131,26 @@ __global__ __launch_bounds__(32) void tcgen05_allocations(int first, int second,
   asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(allocated[1]), "r"(second));
 }
 
+/// Copies scales to `column`, of 32 that are allocated.
+__global__ __launch_bounds__(32) void tcgen05_copy(int column) {
+  __shared__ __align__(128) uint4 rows[32];
+  __shared__ __align__(8) uint64_t barrier;
+  __shared__ uint32_t allocated;
+  rows[threadIdx.x] = uint4{1, 2, 3, threadIdx.x};
+  if (threadIdx.x == 0) mbarrier_init(shared_address(&barrier), 1);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" ::"r"(shared_address(&allocated))
+               : "memory");
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(allocated + column),
+                 "l"(uint64_t{shared_address(rows) >> 4} | uint64_t{8} << 32 | uint64_t{1} << 46)
+                 : "memory");
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(&barrier))
+                 : "memory");
+  }
+  mbarrier_wait(shared_address(&barrier), 0);
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(allocated));
+}
+
 }  // extern "C"

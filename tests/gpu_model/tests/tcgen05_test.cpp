@@ -154,6 +154,12 @@ TEST(Tcgen05, Allocations) {
   EXPECT_THAT(fault(32, 32, true), HasSubstr("relinquish"));
 }
 
+TEST(Tcgen05, ACopyOfScalesStaysInTheAllocation) {
+  const auto copy = [](int column) { return launch("tcgen05_copy", {{1}, {32}}, column).warnings; };
+  EXPECT_EQ(copy(28), 0U);
+  EXPECT_THAT(text_of_fault(Fault::Kind::illegal_address, [&] { copy(29); }), HasSubstr("column 32 is not allocated"));
+}
+
 TEST(Tcgen05, EarlyOrRandomCompletionChangesNothingInACorrectKernel) {
   const Setting race("GPUMODEL_RACE", "1");
   Product<DataType::fp16> product;

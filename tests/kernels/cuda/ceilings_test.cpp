@@ -86,6 +86,21 @@ TEST_F(CudaCeilings, EveryExp2ChainEndsAtTheFixedPoint) {
   EXPECT_TRUE(sink.untouched_around());
 }
 
+/// What the lanes of all blocks have to hold, where A and B have these values.
+std::vector<double> lane_sums(const TensorLayout& layout, const std::vector<double>& a, const std::vector<double>& b) {
+  const std::size_t lanes = static_cast<std::size_t>(layout.warps) * 32;
+  std::vector<double> sums(lanes * static_cast<std::size_t>(layout.blocks));
+  for (int row = 0; row < layout.m; ++row) {
+    for (int column = 0; column < layout.n; ++column) {
+      double element = 0;
+      for (int k = 0; k < layout.k; ++k) element += a[row * layout.k + k] * b[column * layout.k + k];
+      const int lane = row / (layout.m / layout.warps) * 32 + row % 8 * 4 + column % 8 / 2;
+      for (std::size_t i = static_cast<std::size_t>(lane); i < sums.size(); i += lanes) sums[i] += layout.depth * element;
+    }
+  }
+  return sums;
+}
+
 // Products of -1, 0 and 1, whose sums every accumulator holds exactly.
 TEST_F(CudaCeilings, EveryLaneOfATensorProbeHasTheSumOfItsElements) {
   using enum DataType;
@@ -114,22 +129,55 @@ TEST_F(CudaCeilings, EveryLaneOfATensorProbeHasTheSumOfItsElements) {
       cuda::ceilings.tensor(probe, sink.data(), a_array.data(), b_array.data(), 2, target_, device_->stream());
       device_->synchronize();
 
-      std::vector<double> expected(sink.count());
-      for (int row = 0; row < layout.m; ++row) {
-        for (int column = 0; column < layout.n; ++column) {
-          double element = 0;
-          for (int k = 0; k < layout.k; ++k) element += a[row * layout.k + k] * b[column * layout.k + k];
-          const int lane = row / (layout.m / layout.warps) * 32 + row % 8 * 4 + column % 8 / 2;
-          for (std::size_t i = static_cast<std::size_t>(lane); i < expected.size(); i += lanes) {
-            expected[i] += layout.depth * element;
-          }
-        }
-      }
-      EXPECT_EQ(sink.values(), expected);
+      EXPECT_EQ(sink.values(), lane_sums(layout, a, b));
       EXPECT_TRUE(sink.untouched_around());
     }
   }
   if (probes == 0) GTEST_SKIP() << "no tensor-core probe for compute capability " << target_.compute_capability;
+}
+
+// The same with scales of 1/2, 1 and 2, each block its own.
+TEST_F(CudaCeilings, TensorProbesOfBlockScaledTypesApplyEveryScale) {
+  for (const DataType type : {DataType::mxfp8, DataType::nvfp4}) {
+    SCOPED_TRACE(name(type));
+    const TensorProbe probe{TensorInstruction::tcgen05, type, DataType::fp32};
+    const TensorLayout layout = cuda::ceilings.tensor_layout(probe, target_);
+    if (layout.blocks == 0) GTEST_SKIP() << "no tcgen05 for compute capability " << target_.compute_capability;
+    const auto operand = [&](int rows, std::uint64_t number, std::vector<double>& values) {
+      const BlockScaledLayout stored{type, rows, layout.k};
+      std::vector<std::uint8_t> bytes(stored.bytes());
+      with_block_scaled_type(type, [&]<DataType kType>() {
+        constexpr bool is_fp4 = kType == DataType::nvfp4;
+        constexpr std::uint8_t kElements[] = {is_fp4 ? 0xA : 0xB8, 0, is_fp4 ? 0x2 : 0x38};  // -1, 0, 1
+        for (std::int64_t i = 0; i < rows * stored.terms; ++i) {
+          const int element = kElements[random_bits(3, number, static_cast<std::uint64_t>(i)) % 3];
+          bytes[is_fp4 ? i / 2 : i] |= static_cast<std::uint8_t>(element << (is_fp4 && i % 2 ? 4 : 0));
+        }
+        constexpr float kScales[] = {0.5F, 1, 2};
+        for (std::int64_t line = 0; line < rows; ++line) {
+          for (std::int64_t block = 0; block < stored.blocks_per_line(); ++block) {
+            const std::uint64_t i = line * stored.blocks_per_line() + block;
+            bytes[stored.scales_offset() + stored.scale_index(line, block)] =
+                static_cast<std::uint8_t>(stored_scale<kType>(kScales[random_bits(4, number, i) % 3]));
+          }
+          for (std::int64_t k = 0; k < stored.terms; ++k) {
+            values.push_back(block_scaled_value<kType>(bytes.data(), stored, line, k));
+          }
+        }
+      });
+      return bytes;
+    };
+    std::vector<double> a, b;
+    const std::vector<std::uint8_t> a_bytes = operand(layout.m, 0, a), b_bytes = operand(layout.n, 1, b);
+    const Array a_array = array(DataType::fp32, a_bytes.size() / 4), b_array = array(DataType::fp32, b_bytes.size() / 4);
+    device_->to_device(a_array.data(), a_bytes.data(), a_bytes.size());
+    device_->to_device(b_array.data(), b_bytes.data(), b_bytes.size());
+    const Array sink = array(DataType::fp32, static_cast<std::size_t>(layout.blocks) * layout.warps * 32);
+    cuda::ceilings.tensor(probe, sink.data(), a_array.data(), b_array.data(), 2, target_, device_->stream());
+    device_->synchronize();
+    EXPECT_EQ(sink.values(), lane_sums(layout, a, b));
+    EXPECT_TRUE(sink.untouched_around());
+  }
 }
 
 // Each block's sums, so that no block can read another's part in its place.
