@@ -25,7 +25,8 @@ double tensor_rate(const std::string& opcode) {
   const auto names = [&](const char* type) { return opcode.find(type) != std::string::npos; };
   if (names(".f64")) return rates.fp64;
   if (names(".tf32") || names("::tf32")) return rates.tf32;
-  for (const char* eight_bit : {".e4m3", ".e5m2", ".s8", ".u8", "::f8f6f4", "::i8"}) {
+  if (names("::mxf4nvf4")) return 2 * rates.eight_bit;
+  for (const char* eight_bit : {".e4m3", ".e5m2", ".s8", ".u8", "f8f6f4", "::i8"}) {
     if (names(eight_bit)) return rates.eight_bit;
   }
   return rates.sixteen_bit;
