@@ -36,6 +36,8 @@ class Counts {
   }
 
   std::size_t missing(std::size_t planned) const { return planned > recorded_ ? planned - recorded_ : 0; }
+  /// Those that the run added to its plan.
+  std::size_t added(std::size_t planned) const { return recorded_ > planned ? recorded_ - planned : 0; }
 
   std::size_t of(Status status) const {
     const auto found = counts_.find(status);
@@ -125,8 +127,12 @@ RunVerdict judge_run(const RunScope& scope, const std::vector<Record>& records, 
     say(Trust::bad, in_words(*ended), wrong ? "" : "The measured cases are valid; the others have not passed. Run again.");
   }
   std::vector<std::string> differences = brief_changes(scope);
+  const std::size_t added = counts.added(scope.cases);
   if (scope.cases != scope.suite_cases) {
-    differences.insert(differences.begin(), fmt::format("{} of {} cases", scope.cases, scope.suite_cases));
+    differences.insert(differences.begin(), fmt::format("{} of {} cases{}", scope.cases, scope.suite_cases,
+                                                        added ? fmt::format(" and {} more", added) : ""));
+  } else if (added) {
+    differences.insert(differences.begin(), fmt::format("{} more than the suite's", added));
   }
   const std::size_t missing = counts.missing(scope.cases);
   const std::string measured = counts.in_words() + (missing ? fmt::format(", {} not reached", missing) : "") +

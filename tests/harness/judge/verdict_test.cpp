@@ -63,6 +63,14 @@ TEST(Verdict, ASelectionIsNeverReadAsTheWholeSuite) {
   EXPECT_THAT(verdict.advice, HasSubstr("run the whole suite"));
 }
 
+// Pairs that are measured again alone.
+TEST(Verdict, CasesThatTheRunAddedAreCountedApart) {
+  const std::vector<Record> records = records_of({Status::ok, Status::ok, Status::ok});
+  EXPECT_EQ(judge_run(kWhole, records, {}, {}, "").headline, "3 ok (1 more than the suite's)");
+  EXPECT_EQ(judge_run({52, 2, {"--filter 'x'"}, ""}, records, {}, {}, "").headline,
+            "3 ok (2 of 52 cases and 1 more, --filter 'x')");
+}
+
 TEST(Verdict, AChangedSuiteIsNotReadAsTheSuite) {
   const RunScope scope{2, 2, {"--data zeros"}, ""};
   EXPECT_EQ(judge_run(scope, records_of({Status::ok, Status::ok}), {}, {}, "").headline, "2 ok (--data zeros)");
@@ -88,8 +96,9 @@ TEST(Verdict, RanksThatShareACoreExplainTheOtherRates) {
 }
 
 TEST(Verdict, TheHeadlineCountsEveryStatusInTheOrderOfTheTable) {
-  EXPECT_EQ(judged({Status::unsupported, Status::not_run, Status::failed, Status::wrong, Status::ok, Status::ok}).headline,
-            "2 ok, 1 wrong, 1 failed, 1 not run, 1 unsupported");
+  const std::vector<Record> records =
+      records_of({Status::unsupported, Status::not_run, Status::failed, Status::wrong, Status::ok, Status::ok});
+  EXPECT_EQ(judge_run({6, 6, {}, ""}, records, {}, {}, "").headline, "2 ok, 1 wrong, 1 failed, 1 not run, 1 unsupported");
 }
 
 TEST(Verdict, WhatIsWrongOrUnmeasuredOrFaultyIsBad) {
