@@ -32,8 +32,10 @@ ENVIRONMENT = {
 
 
 @functools.cache
-def launcher_is(name):
-    return name in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
+def launcher_is_hydra():
+    """MPICH's launcher and Intel MPI's, which end all ranks when one is killed."""
+    says = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
+    return "HYDRA" in says or "Intel(R) MPI" in says
 
 
 def start(ranks, *arguments, wrapper=(), launcher=()):

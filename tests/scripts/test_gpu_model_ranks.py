@@ -290,7 +290,7 @@ def test_a_rank_killed_inside_a_collective_leaves_nobody_waiting(tmp_path):
     kill = fault(do="kill", **{"from": 3})
     done = ranks.finish(ranks.start(3, *three_sizes(3, out), wrapper=with_gpus(3, **kill)), 60)
     assert done.returncode not in (0, 1, 2, 3, 130), done.stderr
-    if ranks.launcher_is("HYDRA"):
+    if ranks.launcher_is_hydra():
         # MPICH's launcher ends all at once, and nobody completes the file.
         assert subprocess.run([ROOFMARK, "recover", out], check=False, capture_output=True).returncode == 3
         assert measured(ranks.load(out)) == [FIRST.format(3)]

@@ -338,7 +338,7 @@ def test_a_killed_rank_leaves_nobody_waiting(tmp_path, killed):
     assert done.returncode not in (0, 1, 2, 130), done.stderr
     nobody_left(out)
     # MPICH's launcher ends all at once and says itself which process on which host was the first.
-    named = not ranks.launcher_is("HYDRA")
+    named = not ranks.launcher_is_hydra()
     assert not named or f"rank {killed} ({HOST}) ended unexpectedly" in done.stderr
     # With the way back, where rank 0 was the one that writes.
     assert not named or killed == 1 or f"; `roofmark recover {out}` rebuilds result.json from the journal" in done.stderr
@@ -362,7 +362,7 @@ def test_a_signal_ends_the_team_and_completes_the_file(tmp_path, number, to):
     os.kill(process.pid if to == "the launcher" else ranks.of_rank(out, 1), number)
     done = ranks.finish(process, 60)
     # The launcher has a status of its own; MPICH's may be 0.
-    assert done.returncode == 130 if to == "a rank" else done.returncode != 0 or ranks.launcher_is("HYDRA"), done.stderr
+    assert done.returncode == 130 if to == "a rank" else done.returncode != 0 or ranks.launcher_is_hydra(), done.stderr
     result = ranks.load(out)
     assert result["interrupted"] and not result["complete"] and result["benchmarks"]
     assert result["ended"]["reason"] == "interrupted"
@@ -393,7 +393,7 @@ def test_a_signal_ends_a_hang_and_completes_the_file(tmp_path, number, to, broke
     for pid in pids[to]:
         os.kill(pid, number)
     done = ranks.finish(process, 60)
-    assert done.returncode == 130 if to != "the launcher" else done.returncode != 0 or ranks.launcher_is("HYDRA"), done.stderr
+    assert done.returncode == 130 if to != "the launcher" else done.returncode != 0 or ranks.launcher_is_hydra(), done.stderr
     for rank in (0, 2):
         assert re.search(rf"^roofmark-mpi: rank {rank} \({HOST}\) has waited for \d\S* s in {re.escape(name)} ", done.stderr, re.M), done.stderr
     reason = others_of(ranks.load(out), "failed")[name]["reason"]
@@ -504,7 +504,7 @@ def test_machines_of_one_name_are_two(tmp_path):
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
 def test_another_count_than_the_launchers_is_refused(tmp_path, variable):
-    if ranks.launcher_is("HYDRA") and variable != "OMPI_COMM_WORLD_SIZE":
+    if ranks.launcher_is_hydra() and variable != "OMPI_COMM_WORLD_SIZE":
         pytest.skip("MPICH itself goes by PMI_SIZE")
     out = tmp_path / "out"
     done = ranks.run(2, *SMALL, "--out", out, wrapper=["env", "--unset=OMPI_COMM_WORLD_SIZE", f"{variable}=4"])

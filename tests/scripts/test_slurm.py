@@ -106,7 +106,7 @@ def batch(slurm, folder, *words, **variables):
 
 
 # What this MPI was built to be started by.
-PMI = "pmi2" if ranks.PROGRAM and ranks.launcher_is("HYDRA") else "pmix"
+PMI = "pmi2" if ranks.PROGRAM and ranks.launcher_is_hydra() else "pmix"
 
 
 def test_a_job_measures_and_says_so(slurm, tmp_path):
@@ -128,7 +128,7 @@ def test_bad_usage_has_its_status(slurm, tmp_path):
 def test_ranks_that_do_not_find_one_another_measure_nothing(slurm, tmp_path):
     status, log, out = batch(slurm, tmp_path, *SMALL, ROOFMARK_PMI="none")
     assert status != 0 and not out.exists()
-    assert "(SLURM_STEP_NUM_TASKS)" in log if ranks.launcher_is("HYDRA") else "srun" in log, log
+    assert "(SLURM_STEP_NUM_TASKS)" in log if ranks.launcher_is_hydra() else "srun" in log, log
 
 
 def test_a_killed_rank_ends_the_job_and_is_named(slurm, tmp_path):
