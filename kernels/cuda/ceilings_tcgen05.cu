@@ -184,8 +184,14 @@ template <DataType type, DataType accumulate>
 void launch_tcgen05(void* sink, const void* a, const void* b, std::size_t iterations, ProbeTarget target, Stream stream) {
   const auto kernel = tcgen05_kernel<type, accumulate>;
   cudaFuncAttributes attributes;
-  check(cudaFuncGetAttributes(&attributes, kernel));
-  if (attributes.sharedSizeBytes == 0) throw Unsupported("tcgen05: roofmark was built without sm_100a or sm_103a");
+  // A build for 10.0 has other kernels for 10.3, but no code of this one.
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+  const bool lacks_code = status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction;
+  if (lacks_code) cudaGetLastError();
+  if (!lacks_code) check(status);
+  if (lacks_code || attributes.sharedSizeBytes == 0) {
+    throw Unsupported("tcgen05: roofmark was built without sm_100a (10.0) or sm_103a (10.3)");
+  }
   std::size_t shared_bytes = Operands::kSharedBytes;
   if constexpr (is_block_scaled(type)) shared_bytes += Scales<type>::kBytes;
   shared_bytes = std::max(shared_bytes, shared_bytes_to_be_alone(kernel, kThreads));

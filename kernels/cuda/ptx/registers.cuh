@@ -14,7 +14,6 @@ __device__ inline int ctaid_x() {
   return index;
 }
 
-/// Releases registers of a warpgroup down to kCount per thread (a multiple of 8). sm_90a.
 /// True in one thread of a whole warp. The compiler then knows that what follows is executed by one. sm_90.
 __device__ inline bool elect_sync() {
   std::uint32_t elected;
@@ -26,6 +25,7 @@ __device__ inline bool elect_sync() {
   return elected != 0;
 }
 
+/// Releases registers of a warpgroup down to kCount per thread (a multiple of 8). sm_90a.
 template <int kCount>
 __device__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
