@@ -158,13 +158,8 @@ class TensorCoreProbe final : public Probe {
  private:
   Memory operand(const Setup& setup, int rows, std::uint64_t array) {
     const SlotArray matrix = SlotArray::matrix(probe_.type, rows, layout_.k, array);
-    const Fill fill{setup.data, setup.seed, array};
     Memory data = device_.allocate(matrix.bytes());
-    if (is_block_scaled(probe_.type)) {
-      device_.fill(data.get(), matrix.block_scaled(), fill);
-    } else {
-      device_.fill(data.get(), probe_.type, matrix.count, fill);
-    }
+    fill(device_, data.get(), matrix, setup);
     return data;
   }
   std::vector<double> elements(const Memory& data, int rows) {

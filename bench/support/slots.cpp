@@ -37,15 +37,19 @@ Slots::Slots(const Setup& setup, SlotLayout layout, int slots, Memory memory)
         filled = 0;
         device_.progressed();
       }
-      const Fill fill{setup.data, setup.seed, array.sequence};
-      if (is_block_scaled(array.type)) {
-        device_.fill(at(slot, i), array.block_scaled(), fill);
-      } else {
-        device_.fill(at(slot, i), array.type, array.count, fill);
-      }
+      fill(device_, at(slot, i), array, setup);
     }
   }
   poison();
+}
+
+void fill(Device& device, void* data, const SlotArray& array, const Setup& setup) {
+  const Fill values{setup.data, setup.seed, array.sequence};
+  if (is_block_scaled(array.type)) {
+    device.fill(data, array.block_scaled(), values);
+  } else {
+    device.fill(data, array.type, array.count, values);
+  }
 }
 
 Output Slots::output(int slot, std::size_t array) const { return {at(slot, array), layout_[array].type, layout_[array].count}; }

@@ -66,6 +66,9 @@ class SlotLayout {
   std::size_t touched_ = 0, slot_ = 0;
 };
 
+/// Fills `data` with the random values of the array.
+void fill(Device& device, void* data, const SlotArray& array, const Setup& setup);
+
 /// A slot of one output.
 inline SlotLayout one_output(DataType type, std::size_t count) { return SlotLayout({SlotArray::output(type, count)}); }
 

@@ -176,6 +176,16 @@ void check_operand(const TensorOperation& of, int lane, const SharedOperand& ope
   race_read(*of.warp, *of.instruction, lane, operand);
 }
 
+/// What one lane issues, of `address` in tensor memory and with the descriptor in row b.
+TensorOperation tensor_operation(Warp& w, const Instruction& i, u32 lane, u64 address) {
+  TensorOperation of;
+  of.warp = &w;
+  of.instruction = &i;
+  of.d = static_cast<u32>(address);
+  of.a = w.row<u64>(i.b)[lane];
+  return of;
+}
+
 void issue(const TensorOperation& of) {
   TensorMemory& memory = tensor_memory(*of.warp, *of.instruction);
   ++memory.issued;
@@ -194,12 +204,8 @@ void tcgen05_mma(Warp& w, const Instruction& i, u32 mask) {
   const u32* list = w.body->lists.data() + i.list;
   for (const u32 at : Lanes(mask)) {
     const int lane = static_cast<int>(at);
-    TensorOperation of;
-    of.warp = &w;
-    of.instruction = &i;
-    of.d = static_cast<u32>(addresses[at]);
+    TensorOperation of = tensor_operation(w, i, at, addresses[at]);
     of.form = w.row<u32>(i.e)[at];
-    of.a = w.row<u64>(i.b)[at];
     of.b = w.row<u64>(i.c)[at];
     of.accumulates = ((*w.row<u32>(static_cast<u32>(i.imm2)) >> at & 1) != 0) != i.source_not;
     const ProductForm form = product_form(w, i, lane, of.form);
@@ -225,11 +231,7 @@ void tcgen05_cp(Warp& w, const Instruction& i, u32 mask) {
   gather(w, i.a, i.as, i.imm, addresses);
   for (const u32 at : Lanes(mask)) {
     const int lane = static_cast<int>(at);
-    TensorOperation of;
-    of.warp = &w;
-    of.instruction = &i;
-    of.d = static_cast<u32>(addresses[at]);
-    of.a = w.row<u64>(i.b)[at];
+    const TensorOperation of = tensor_operation(w, i, at, addresses[at]);
     check_columns(w, i, lane, of.d, scale_columns);
     SharedOperand rows = copied_rows(of, lane);
     if (rows.descriptor.span != 16 || of.d >> 16)

@@ -13,7 +13,7 @@ namespace {
 constexpr double fixed_ns = 600, load_latency_ns = 300;
 // Per SM; shared memory and L1 have one data path.
 constexpr double special_per_clock = 16, shared_bytes_per_clock = 128;
-constexpr double vector_share = 0.97, warpgroup_share = 0.9;  // attainable share of the peak
+constexpr double vector_share = 0.97, asynchronous_share = 0.9;  // attainable share of the peak
 // Warp instructions per clock per SM: for all of its schedulers, and for one resident warp.
 constexpr double max_issue = 3.6, issue_per_warp = 0.2, max_resident_warps = 64;
 
@@ -68,8 +68,8 @@ KernelTraits traits_of(const std::string& ptx) {
     traits.tensor_flops_per_clock = share * tensor_rate(ptx.substr(at, ptx.find_first_of(" \t\n", at) - at));
   };
   read("mma.sync", settings().model->mma_sync_share);
-  read("wgmma.mma_async", warpgroup_share);
-  read("tcgen05.mma", warpgroup_share);
+  read("wgmma.mma_async", asynchronous_share);
+  read("tcgen05.mma", asynchronous_share);
   return traits;
 }
 

@@ -3,20 +3,7 @@
 #include <cuda_fp16.h>
 
 #include "tests/gpu_model/tests/ptx.cuh"
-
-/// What a kernel does wrong; the test has the same numbers.
-enum Mistake {
-  none,
-  no_proxy_fence,
-  no_wait,
-  overwrites_operand,
-  no_fence_after_sync,
-  no_wait_ld,
-  no_dealloc,
-  reads_lanes_of_another_warp,
-  reads_beyond_allocation,
-  no_constant_bits,
-};
+#include "tests/gpu_model/tests/tcgen05_mistake.hpp"
 
 constexpr int kColumns = 32;
 

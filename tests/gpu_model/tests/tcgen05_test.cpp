@@ -7,6 +7,7 @@
 
 #include "kernels/base/element.hpp"
 #include "tests/gpu_model/tests/compiled_kernels.hpp"
+#include "tests/gpu_model/tests/tcgen05_mistake.hpp"
 
 namespace gpu_model {
 namespace {
@@ -14,20 +15,6 @@ namespace {
 using roofmark::DataType;
 using roofmark::Element;
 using ::testing::HasSubstr;
-
-/// As the kernels number them.
-enum Mistake {
-  none,
-  no_proxy_fence,
-  no_wait,
-  overwrites_operand,
-  no_fence_after_sync,
-  no_wait_ld,
-  no_dealloc,
-  reads_lanes_of_another_warp,
-  reads_beyond_allocation,
-  no_constant_bits,
-};
 
 constexpr std::size_t rows = 128, columns = 32;
 

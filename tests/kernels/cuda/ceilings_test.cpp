@@ -136,6 +136,13 @@ TEST_F(CudaCeilings, EveryLaneOfATensorProbeHasTheSumOfItsElements) {
   if (probes == 0) GTEST_SKIP() << "no tensor-core probe for compute capability " << target_.compute_capability;
 }
 
+// Whatever the build has of the kernel for another GPU: none, or an empty one.
+TEST_F(CudaCeilings, TensorProbesWithoutCodeAreUnsupported) {
+  const TensorProbe probe{TensorInstruction::tcgen05, DataType::bf16, DataType::fp32};
+  if (cuda::ceilings.tensor_layout(probe, target_).blocks > 0) GTEST_SKIP() << "this GPU has tcgen05";
+  EXPECT_THROW(cuda::ceilings.tensor(probe, nullptr, nullptr, nullptr, 1, target_, device_->stream()), Unsupported);
+}
+
 // The same with scales of 1/2, 1 and 2, each block its own.
 TEST_F(CudaCeilings, TensorProbesOfBlockScaledTypesApplyEveryScale) {
   for (const DataType type : {DataType::mxfp8, DataType::nvfp4}) {
