@@ -49,6 +49,9 @@ endforeach()
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
 enable_language(CUDA)
+# The C++ compiler links programs, with its own standard library. CMake would add the folder of nvcc's host compiler, whose library may be
+# older: with g++ 14 and nvcc 12.4 of Debian 13, which compiles with g++ 13, nothing could be linked.
+set(CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES ${CMAKE_CUDA_HOST_IMPLICIT_LINK_DIRECTORIES})
 # Lists what each kernel takes beside its object; scripts/kernel_resources reads it.
 list(PREPEND CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/ptxas_report)
 find_package(CUDAToolkit REQUIRED)

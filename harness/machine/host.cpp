@@ -38,8 +38,14 @@ std::string field(const char* path, std::string_view key, char separator) {
 
 std::map<std::string, std::string> read_rate_environment() {
   std::map<std::string, std::string> variables;
-  constexpr std::string_view prefixes[] = {"CUDA_", "NVIDIA_",   "CUBLAS_", "CUBLASLT_", "NCCL_", "UCX_",
-                                           "FI_",   "OFI_NCCL_", "SHARP_",  "OMP_",      "GOMP_", "OPENBLAS_"};
+  constexpr std::string_view prefixes[] = {
+      "CUDA_", "NVIDIA_", "CUBLAS_", "CUBLASLT_", "NCCL_", "UCX_", "FI_", "OFI_NCCL_", "SHARP_", "OMP_", "GOMP_", "OPENBLAS_",
+      // Settings of MPIs; their launchers set others, with the numbers of jobs and processes. Open MPI:
+      "OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_mtl", "OMPI_MCA_coll", "OMPI_MCA_smsc", "OMPI_MCA_mpi_", "OMPI_MCA_opal_",
+      "OMPI_MCA_hwloc_", "OMPI_MCA_rmaps_", "PRTE_MCA_rmaps_", "PRTE_MCA_hwloc_",
+      // MPICH, MVAPICH, Intel MPI:
+      "MPIR_CVAR_", "MV2_", "MVP_", "I_MPI_ADJUST_", "I_MPI_ASYNC_", "I_MPI_COLL_", "I_MPI_FABRICS", "I_MPI_OFI_", "I_MPI_PIN",
+      "I_MPI_SHM", "I_MPI_SPIN_", "I_MPI_TUNING", "I_MPI_WAIT_MODE"};
   // Images of containers state with these what they hold and what they need.
   constexpr std::string_view of_image[] = {
       "CUDA_HOME=",     "CUDA_PATH=", "CUDA_VERSION=", "NCCL_VERSION=", "NVIDIA_PRODUCT_NAME=", "NVIDIA_DRIVER_CAPABILITIES=",

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "kernels/base/nccl_debug.hpp"
@@ -122,8 +124,9 @@ std::string value_of(const RankInfo& member, const std::string& name) {
   return name.ends_with("_DISABLE") && !disables ? std::string() : found->second;
 }
 
-/// Where a variable matters. Without NVLink, some machines send faster from the host's memory.
-enum class Part { all, inside, network, network_with_nvlink };
+/// Where a variable matters. Without NVLink, some machines send faster from the host's memory. `log`: on ranks with
+/// NCCL_DEBUG=INFO.
+enum class Part { all, inside, network, network_with_nvlink, log };
 
 struct Limit {
   std::string_view name;
@@ -178,6 +181,18 @@ bool is_none(const std::string& value) { return is(value, "none"); }
 bool is_cap(const std::string& value) { return number(value) < 64; }
 bool is_thrifty(const std::string& value) { return value[0] != '0' && !is(value, "default"); }
 
+/// NCCL_DEBUG_SUBSYS: words, or after ^ those that are left out.
+bool logs_calls(const std::string& subsystems) {
+  if (subsystems[0] == '^') return true;
+  std::istringstream words(subsystems);
+  for (std::string word; std::getline(words, word, ',');) {
+    for (const char* of_calls : {"COLL", "P2P", "TUNING", "PROXY", "ALL"}) {
+      if (is(word, of_calls)) return true;
+    }
+  }
+  return false;
+}
+
 constexpr std::string_view kNoLog =
     "NCCL's log is yours, so which transports and algorithms it uses is not in the results, and a fallback from NVLink or RDMA "
     "is not found; unset it";
@@ -212,8 +227,8 @@ constexpr Limit kLimits[] = {
     {"NCCL_GRAPH_FILE", Part::all, any,
      "NCCL takes its rings and trees from this file and does not search for better ones; unset it"},
     // What NCCL then uses is in no record.
-    {"NCCL_DEBUG", Part::all, asks_for_nccl_log, kNoLog},
-    {"NCCL_DEBUG_FILE", Part::all, any, kNoLog},
+    {"NCCL_DEBUG", Part::all, leaves_nccl_log, kNoLog},
+    {"NCCL_DEBUG_SUBSYS", Part::log, logs_calls, "NCCL writes lines for each call, which then takes longer; unset it"},
 };
 
 }  // namespace
@@ -286,6 +301,7 @@ std::vector<LimitingVariable> limiting_variables(const std::vector<RankInfo>& me
     if (limit.part == Part::network_with_nvlink && !(network && nvlink)) continue;
     std::vector<const RankInfo*> limited;
     for (const RankInfo& member : members) {
+      if (limit.part == Part::log && !is(value_of(member, "NCCL_DEBUG"), "INFO")) continue;
       const std::string value = value_of(member, std::string(limit.name));
       const bool reaches_all = joined && is_p2p_level(limit.name) && !is_never(value);
       if (!value.empty() && limit.limits(value) && !reaches_all) limited.push_back(&member);

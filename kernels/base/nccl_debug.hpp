@@ -12,13 +12,9 @@
 
 namespace roofmark {
 
-/// Whether a value of NCCL_DEBUG asks for more than warnings: NCCL's log is then the user's, and roofmark cannot read it. NCCL
-/// ignores case, and words that it does not know.
-inline bool asks_for_nccl_log(const std::string& level) {
-  for (const char* more : {"INFO", "ABORT", "TRACE"}) {
-    if (strcasecmp(level.c_str(), more) == 0) return true;
-  }
-  return false;
+/// Whether a value of NCCL_DEBUG leaves NCCL's log to the user, so that roofmark cannot read it. NCCL ignores case.
+inline bool leaves_nccl_log(const std::string& level) {
+  return strcasecmp(level.c_str(), "ABORT") == 0 || strcasecmp(level.c_str(), "TRACE") == 0;
 }
 
 /// The files whose lines NAME=value NCCL adds to its environment, where no earlier one has the name. `own`: NCCL_CONF_FILE. The

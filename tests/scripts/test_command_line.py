@@ -607,6 +607,14 @@ def test_list_and_info_as_json():
     assert "device" in roofmark("info", "--device", "cpu").stdout
 
 
+def test_settings_of_mpis_are_told_and_not_what_their_launchers_add():
+    settings = {"OMPI_MCA_btl": "self,sm", "OMPI_MCA_coll_hcoll_enable": "0", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring",
+                "I_MPI_FABRICS": "shm", "I_MPI_ADJUST_ALLREDUCE": "2"}
+    added = {"OMPI_MCA_orte_hnp_uri": "1.0;tcp://192.0.2.2:1", "OMPI_MCA_ess_base_vpid": "0", "I_MPI_INFO_NP": "1", "I_MPI_HYDRA_UUID": "1"}
+    told = json.loads(roofmark("info", "--device", "cpu", "--json", env=os.environ | settings | added).stdout)["environment"]
+    assert settings.items() <= told.items() and not added.keys() & told.keys()
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_no_line_of_list_and_info_is_wider_than_the_terminal(columns):
     for words in (["list", "--device", "cpu", "--suite", "full"], ["info", "--device", "cpu"]):

@@ -27,13 +27,14 @@ def test_how_ranks_reach_other_hosts_is_a_finding(tmp_path):
         assert done.returncode == 0, done.stderr
         result = ranks.load(out)
         assert {member["host"] for member in result["team"]} == {"node0", "node1"}
-        return {finding["kind"]: finding for finding in result["findings"]}, done.stdout, result
+        return {finding["kind"]: finding for finding in result["findings"]}, done, result
 
     kinds = {"rdma_unused", "sockets", "gpudirect_unused", "no_gpudirect"}
-    found, shown, result = findings("NET/Socket/0")
+    found, done, result = findings("NET/Socket/0")
     [kind] = kinds & found.keys()  # by the RDMA ports of this machine
     assert found[kind]["brief"] == "2 of 2 ranks reach other hosts by IP sockets (eth0)" and kind in ("sockets", "rdma_unused")
-    assert re.search(rf"{kind}\s+2 of 2 ranks reach other hosts by IP sockets \(eth0\); rank 0 \(node0\): ", shown)
+    assert re.search(rf"{kind}\s+2 of 2 ranks reach other hosts by IP sockets \(eth0\); rank 0 \(node0\): ", done.stdout)
+    assert "NCCL INFO" not in done.stderr
     [all_reduce] = [entry for entry in cases(result) if entry["name"] == CASE.format(2)]
     assert all_reduce["roofmark"]["transports"] == {"NET/Socket (eth0)": [0, 1]}
     found, *_ = findings("NET/AWS Libfabric/0/GDRDMA")
@@ -43,10 +44,43 @@ def test_how_ranks_reach_other_hosts_is_a_finding(tmp_path):
     for level in ("WARN", "version"):
         found, *_ = findings("NET/Socket/0", NCCL_DEBUG=level)
         assert kind in found, level
-    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="info")
+    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="trace")
     assert not kinds & found.keys(), "the log is the user's"
-    found, *_ = findings("NET/Socket/0", NCCL_DEBUG="WARN", NCCL_DEBUG_FILE=tmp_path / "nccl.log")
-    assert not kinds & found.keys(), "so are its warnings in a file"
+
+
+def test_what_the_user_wants_of_nccls_log_is_passed_on_and_read(tmp_path):
+    def run(name, **variables):
+        out = tmp_path / name
+        variables = {"GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct", **variables}
+        done = ranks.run(2, *collectives("baseline", NVLINK_CASE, "--out", out), wrapper=with_gpus(2, **variables))
+        assert done.returncode == 0, done.stderr
+        result = ranks.load(out)
+        [case] = [entry for entry in cases(result) if entry["name"].startswith("all_reduce/fp32/bytes:2048/")]
+        assert case["roofmark"]["transports"] == {"SHM/direct/direct": [0, 1]} and len(unused_nvlink(result)) == 1
+        return done
+
+    def channels(text):
+        return sorted({line.split("NCCL INFO ")[1] for line in text.splitlines() if "NCCL INFO Channel" in line})
+
+    def choices(text):
+        return text.count("-> Algo RING")
+
+    lines = [f"Channel 0{channel}/0 : {rank}[{rank}] -> {1 - rank}[{1 - rank}] via SHM/direct/direct" for channel in (0, 1) for rank in (0, 1)]
+    for name, variables in {"plain": {}, "warnings": {"NCCL_DEBUG": "WARN", "NCCL_DEBUG_SUBSYS": "ALL"}}.items():
+        assert "NCCL INFO" not in run(name, **variables).stderr, name
+    default = run("default", NCCL_DEBUG="info")
+    assert channels(default.stderr) == sorted(lines) and "NCCL INFO" not in default.stdout
+    # NCCL's choices only where they are read, once per kind of call, or of every call.
+    assert 0 < choices(default.stderr) < 10 < choices(run("choices", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="tuning").stderr)
+    assert choices(run("all", NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="^NET").stderr) > 10
+
+    (tmp_path / ".nccl.conf").write_text("NCCL_DEBUG=INFO\n")
+    assert channels(run("by_configuration", HOME=tmp_path).stderr) == sorted(lines)
+    done = run("file", NCCL_DEBUG="INFO", NCCL_DEBUG_FILE=tmp_path / "nccl.%h.%p")
+    files = sorted(tmp_path.glob("nccl.*"))
+    assert "NCCL INFO" not in done.stderr and len(files) == 2
+    assert all(re.fullmatch(rf"nccl\.{re.escape(HOST.split('.')[0])}\.[0-9]+", file.name) for file in files)
+    assert [len(channels(file.read_text())) for file in files] == [2, 2]
 
 
 NVLINK_CASE = r"^all_reduce/fp32/bytes:2048/ranks:2/op:sum/place:out/impl:nccl$"
@@ -69,9 +103,9 @@ def test_nvlink_that_ranks_of_a_host_do_not_use_is_a_finding(tmp_path):
     assert re.search(rf"nvlink_unused\s+GPUs of {re.escape(HOST)} reach", shown)
     assert result["verdict"]["level"] == "doubtful" and "not by NVLink" in result["verdict"]["headline"]
     assert unused_nvlink(run("network", GPUMODEL_NCCL_TRANSPORT="NET/IB/0/GDRDMA")[0])
-    (tmp_path / ".nccl.conf").write_text("NCCL_DEBUG=INFO\n")
+    (tmp_path / ".nccl.conf").write_text("NCCL_DEBUG=TRACE\n")
     for name, variables in {"healthy": {}, "no_nvlink": {"GPUMODEL_ARCH": "86", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
-                            "log": {"NCCL_DEBUG": "INFO", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
+                            "log": {"NCCL_DEBUG": "TRACE", "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"},
                             "log_by_file": {"HOME": tmp_path, "GPUMODEL_NCCL_TRANSPORT": "SHM/direct/direct"}}.items():
         assert not unused_nvlink(run(name, **variables)[0]), name
 

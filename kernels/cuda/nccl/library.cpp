@@ -1,21 +1,15 @@
 // SPDX-FileCopyrightText: The roofmark authors
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 
-#include "kernels/base/nccl_debug.hpp"
+#include "kernels/cuda/nccl/capture.hpp"
 #include "kernels/cuda/nccl/nccl.hpp"
 
 namespace roofmark::cuda {
@@ -24,18 +18,6 @@ namespace {
 
 /// The first version with registered memory.
 constexpr int kOldestVersion = 21900;
-
-constexpr const char *kLevel = "NCCL_DEBUG", *kPlace = "NCCL_DEBUG_FILE";
-
-/// Whether a variable that is set to `value` makes NCCL's log the user's.
-bool asks_for_log(const std::string& variable, const std::string& value) {
-  return variable == kLevel ? asks_for_nccl_log(value) : variable == kPlace && !value.empty();
-}
-
-std::string from_environment(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value ? value : "";
-}
 
 std::string version_text(int version) {
   return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
@@ -56,108 +38,6 @@ void require(void* library, const char* symbol, Function*& function) {
   if (!find(library, {symbol}, function)) throw Unsupported("NCCL has no " + std::string(symbol));
 }
 
-bool configuration_asks_for_log() {
-  for (const std::string& name : nccl_configuration_files(from_environment("NCCL_CONF_FILE"))) {
-    std::ifstream file(name);
-    for (std::string line; std::getline(file, line);) {
-      const std::size_t name = line.find('=');
-      if (name != std::string::npos && asks_for_log(line.substr(0, name), line.substr(name + 1))) return true;
-    }
-  }
-  return false;
-}
-
-constexpr std::size_t kWarnings = 3;
-
-/// NCCL's log in memory. NCCL reads its level from the environment, which holds these strings from the first use to the end of
-/// the process. Changing a level overwrites its letters in place, so no other thread sees the environment move.
-class Log {
- public:
-  static Log& of(const Nccl& library) {
-    static Log& log = *new Log(library);
-    return log;
-  }
-
-  void start() {
-    if (file_ < 0 || !set_aside()) return;
-    set_level("INFO");
-  }
-  /// The log since start(); call before stop().
-  std::string text() const {
-    std::string all;
-    std::array<char, 1 << 14> part{};
-    while (file_ >= 0) {
-      const ssize_t count = pread(file_, part.data(), part.size(), static_cast<off_t>(all.size()));
-      if (count <= 0) break;
-      all.append(part.data(), static_cast<std::size_t>(count));
-    }
-    // NCCL writes on from where it was before the file was emptied.
-    std::erase(all, '\0');
-    return all;
-  }
-  void stop() {
-    if (file_ < 0) return;
-    set_aside();
-    set_level("WARN");
-  }
-  /// Of the log if there is one.
-  static std::vector<std::string> last_warnings() {
-    const Log* log = made_;
-    if (!log) return {};
-    const std::lock_guard lock(log->mutex_);
-    return log->all_warnings();
-  }
-
- private:
-  explicit Log(const Nccl& library) : reset_(library.reset_log) {
-    const std::string level = from_environment(kLevel);
-    const bool asked_for = asks_for_log(kLevel, level) || asks_for_log(kPlace, from_environment(kPlace));
-    if (!reset_ || asked_for || configuration_asks_for_log()) return;
-    shows_warnings_ = strcasecmp(level.c_str(), "WARN") == 0;
-    file_ = memfd_create("nccl_log", MFD_CLOEXEC);
-    if (file_ < 0) return;
-    place_ += "/proc/self/fd/" + std::to_string(file_);
-    for (std::string* variable : {&level_, &place_, &subsystems_}) putenv(variable->data());
-    reset_();
-    made_ = this;
-    std::atexit([] { made_.load()->show_warnings(); });
-  }
-
-  std::vector<std::string> all_warnings() const {
-    std::vector<std::string> warnings = warnings_;
-    for (std::string& warning : nccl_warnings(text())) warnings.push_back(std::move(warning));
-    if (warnings.size() > kWarnings) warnings.erase(warnings.begin(), warnings.end() - kWarnings);
-    return warnings;
-  }
-  /// Empties the file, but keeps its warnings, and shows them if the user has asked for them. NCCL truncates it too when it
-  /// opens it, at its first message after a reset.
-  bool set_aside() {
-    const std::lock_guard lock(mutex_);
-    warnings_ = all_warnings();
-    show_warnings();
-    return ftruncate(file_, 0) == 0;
-  }
-
-  void show_warnings() const {
-    if (shows_warnings_) std::fputs(nccl_warning_lines(text()).c_str(), stderr);
-  }
-
-  void set_level(const char* level) {
-    std::copy_n(level, 4, level_.end() - 4);
-    reset_();
-  }
-
-  inline static std::atomic<const Log*> made_ = nullptr;
-
-  void (*reset_)();
-  int file_ = -1;
-  bool shows_warnings_ = false;
-  mutable std::mutex mutex_;
-  std::vector<std::string> warnings_;  ///< of what the file held before
-  // WARN costs one comparison per message; NCCL would reread the environment per message for a word that it does not know.
-  std::string level_ = "NCCL_DEBUG=WARN", place_ = "NCCL_DEBUG_FILE=", subsystems_ = "NCCL_DEBUG_SUBSYS=INIT,TUNING";
-};
-
 /// What can be asked for its state.
 struct LiveRanks {
   static LiveRanks& all() {
@@ -167,6 +47,8 @@ struct LiveRanks {
   std::mutex mutex;
   std::map<ncclComm_t, NcclRank::GivenUp> ranks;
 };
+
+NcclLog& nccl_log() { return NcclLog::only(Nccl::loaded().reset_log); }
 
 }  // namespace
 
@@ -213,6 +95,8 @@ Nccl::Nccl() {
   // Before 2.27 it closes the file that NCCL's other threads may be writing to.
   constexpr int kResetsUnderLock = 22700;
   if (version < kResetsUnderLock) reset_log = nullptr;
+  // Before NCCL says anything.
+  NcclLog::only(reset_log);
 }
 
 const Nccl& Nccl::loaded() {
@@ -222,9 +106,9 @@ const Nccl& Nccl::loaded() {
 
 std::string Nccl::name() const { return version_text(version); }
 
-NcclTrace::NcclTrace() { Log::of(Nccl::loaded()).start(); }
-NcclTrace::~NcclTrace() { Log::of(Nccl::loaded()).stop(); }
-std::string NcclTrace::text() const { return Log::of(Nccl::loaded()).text(); }
+NcclTrace::NcclTrace() { nccl_log().start(); }
+NcclTrace::~NcclTrace() { nccl_log().stop(); }
+std::string NcclTrace::text() const { return nccl_log().text(); }
 
 NcclChoice choice_of(const NcclTrace& trace) {
   static std::mutex mutex;
@@ -275,7 +159,7 @@ std::string nccl_late_error() {
   return {};
 }
 
-std::vector<std::string> last_nccl_warnings() { return Log::last_warnings(); }
+std::vector<std::string> last_nccl_warnings() { return NcclLog::last_warnings_if_made(); }
 
 ncclDataType_t nccl_type(DataType type) {
   switch (type) {

@@ -67,9 +67,9 @@ class Nccl {
   Nccl();
 };
 
-/// Captures NCCL's log in memory for its lifetime. Outside of it NCCL logs warnings only, so timed calls are not slowed down.
-/// Captures nothing where the user controls NCCL's log (NCCL_DEBUG, NCCL_DEBUG_FILE or NCCL_DEBUG_SUBSYS in the environment or
-/// in NCCL's configuration files), or the library has no function to reread its settings.
+/// Captures NCCL's log in memory for its lifetime. Outside of it NCCL logs warnings only and what the user asks for
+/// (WantedNcclLog), so timed calls are not slowed down. Captures nothing where the user keeps NCCL's log (NCCL_DEBUG=ABORT or
+/// TRACE), or the library has no function to reread its settings.
 class NcclTrace {
  public:
   NcclTrace();

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <sstream>
 #include <string>
 
 #include "numbers.hpp"
@@ -30,6 +31,22 @@ std::string host() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+/// Of words between commas, or after ^ of all others.
+unsigned subsystems(std::string words) {
+  if (words.empty()) return init;
+  const bool without = words[0] == '^';
+  if (without) words.erase(0, 1);
+  unsigned named = 0;
+  std::istringstream in(words);
+  for (std::string word; std::getline(in, word, ',');) {
+    const auto is = [&](const char* name) {
+      return strcasecmp(word.c_str(), name) == 0 || strcasecmp(word.c_str(), "ALL") == 0;
+    };
+    named |= (is("INIT") ? init : 0U) | (is("TUNING") ? tuning : 0U);
+  }
+  return without ? (init | tuning) & ~named : named;
 }
 
 class Log {
@@ -61,14 +78,9 @@ class Log {
     read_ = true;
     const std::string level = variable("NCCL_DEBUG");
     const bool on = strcasecmp(level.c_str(), "INFO") == 0 || strcasecmp(level.c_str(), "TRACE") == 0;
-    std::string wanted = variable("NCCL_DEBUG_SUBSYS");
-    if (wanted.empty()) wanted = "INIT";
-    const bool all = wanted == "ALL";
-    subsystems_ = (all || wanted.find("INIT") != std::string::npos ? init : 0U) |
-                  (all || wanted.find("TUNING") != std::string::npos ? tuning : 0U);
-    if (!on) subsystems_ = 0;
+    subsystems_ = on ? subsystems(variable("NCCL_DEBUG_SUBSYS")) : 0;
     warns_ = on || strcasecmp(level.c_str(), "WARN") == 0;
-    // The file is opened, and emptied, at the first message.
+    // The file is opened, and emptied, at the first message after a reset.
     if (warns_) open(variable("NCCL_DEBUG_FILE"));
   }
 
@@ -79,8 +91,6 @@ class Log {
   }
 
   void open(const std::string& pattern) {
-    if (pattern == pattern_) return;
-    pattern_ = pattern;
     std::string path;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       const std::string mark = pattern.substr(i, 2);
@@ -95,7 +105,6 @@ class Log {
   std::mutex mutex_;
   bool read_ = false, warns_ = false;
   unsigned subsystems_ = 0;
-  std::string pattern_;
   std::FILE* file_ = stdout;
 };
 

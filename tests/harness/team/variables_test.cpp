@@ -98,14 +98,23 @@ TEST(Variables, ThatLimitNcclAreNamedWhereTheyConcernTheRanks) {
   }
   const Variables files = {{"NCCL_TOPO_FILE", "/etc/topo.xml"},
                            {"NCCL_GRAPH_FILE", "/etc/graph.xml"},
-                           {"NCCL_DEBUG", "INFO"},
+                           {"NCCL_DEBUG", "trace"},
                            {"NCCL_CUMEM_ENABLE", "0"},
                            {"NCCL_NET_PLUGIN", "none"}};
   EXPECT_THAT(names(limiting_variables_health(team({"a", "b"}, {files, files}))),
               testing::ElementsAre("NCCL_CUMEM_ENABLE", "NCCL_NET_PLUGIN", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_DEBUG"));
   const Variables harmless = {
-      {"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}, {"NCCL_DEBUG", "warn"}, {"NCCL_DEBUG_SUBSYS", "ALL"}};
+      {"NCCL_CUMEM_ENABLE", "1"}, {"NCCL_NET_PLUGIN", "aws-ofi"}, {"NCCL_DEBUG", "info"}, {"NCCL_DEBUG_FILE", "nccl.%h"}};
   EXPECT_TRUE(limiting_variables_health(team({"a", "b"}, {harmless, harmless})).empty());
+  const auto log = [](const char* level, const char* subsystems) {
+    const Variables of_log = {{"NCCL_DEBUG", level}, {"NCCL_DEBUG_SUBSYS", subsystems}};
+    return names(limiting_variables_health(team({"a", "b"}, {of_log, of_log})));
+  };
+  EXPECT_THAT(log("WARN", "ALL"), testing::IsEmpty());
+  EXPECT_THAT(log("INFO", "INIT,ALLOC,NET"), testing::IsEmpty());
+  for (const char* of_calls : {"ALL", "INIT,coll", "^NET"}) {
+    EXPECT_THAT(log("info", of_calls), testing::ElementsAre("NCCL_DEBUG_SUBSYS")) << of_calls;
+  }
   const Variables later = {{"NCCL_CTA_POLICY", "EFFICIENCY"}, {"NCCL_NET_GDR_READ", "0"}, {"NCCL_MAX_NRINGS", "2"}};
   auto two = team({"a", "b"}, {later, later});
   EXPECT_THAT(names(limiting_variables_health(two)), testing::ElementsAre("NCCL_MAX_NRINGS", "NCCL_CTA_POLICY"));
