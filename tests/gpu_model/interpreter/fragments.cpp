@@ -29,7 +29,22 @@ T load(const u8* from) {
 
 template <class Convert>
 void widen_each(const u8* from, int count, int bytes, double* out, int stride, Convert convert) {
-  for (int k = 0; k < count; ++k) out[k * stride] = convert(from + k * bytes);
+  if (stride == 1) {
+    for (int k = 0; k < count; ++k) out[k] = convert(from + k * bytes);
+  } else {
+    for (int k = 0; k < count; ++k) out[k * stride] = convert(from + k * bytes);
+  }
+}
+
+/// Eight by one instruction.
+void widen_halves(const u8* from, int count, double* out, int stride) {
+  int k = 0;
+  for (; k + 8 <= count; k += 8) {
+    alignas(32) float values[8];
+    _mm256_store_ps(values, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 2 * k))));
+    for (int j = 0; j < 8; ++j) out[(k + j) * stride] = values[j];
+  }
+  for (; k < count; ++k) out[k * stride] = _cvtsh_ss(load<u16>(from + 2 * k));
 }
 
 /// Position in a matrix of a register's first element. The lanes form 8 groups of 4.
@@ -121,7 +136,7 @@ std::optional<Accumulator> accumulator_of(Type type) {
 void widen(Element element, const u8* from, int count, double* out, int stride) {
   switch (element) {  // outside the loop, so that each type has a loop of its own
     case Element::f16:
-      return widen_each(from, count, 2, out, stride, [](const u8* at) { return _cvtsh_ss(load<u16>(at)); });
+      return widen_halves(from, count, out, stride);
     case Element::bf16:
       return widen_each(from, count, 2, out, stride, [](const u8* at) { return bf16_to_float(load<u16>(at)); });
     case Element::tf32:  // the tensor cores ignore the lower 13 bits
@@ -143,82 +158,104 @@ void widen(Element element, const u8* from, int count, double* out, int stride) 
   }
 }
 
-// A register of A and B holds neighbours along k.
-void read_a(const Warp& w, Fragment fragment, Element element, int rows, int columns, double* a) {
+namespace {
+
+/// Calls use(register, lane, count, values) for each lane of each register of A or B: `count` neighbours along k, widened.
+template <class Use>
+void for_each_lane(const Warp& w, Fragment fragment, Element element, Use use) {
   const int reg_bytes = element == Element::f64 ? 8 : 4, neighbours = reg_bytes / bytes_of(element);
-  for (u32 reg = 0; reg < fragment.count; ++reg)
-    for (u32 lane = 0; lane < 32; ++lane) {
-      const int r = static_cast<int>(reg), half = rows == 8 ? 0 : r & 1, step = rows == 8 ? r : r >> 1;
-      const int row = lane / 4 + 8 * half, column = neighbours * (lane % 4 + 4 * step);
-      widen(element, w.registers + fragment.registers[reg] + lane * reg_bytes, neighbours, a + row * columns + column, 1);
-    }
+  for (int reg = 0; reg < static_cast<int>(fragment.count); ++reg) {
+    double values[32 * 4];
+    widen(element, w.registers + fragment.registers[reg], 32 * neighbours, values, 1);
+    for (int lane = 0; lane < 32; ++lane) use(reg, lane, neighbours, values + lane * neighbours);
+  }
+}
+
+/// Calls use(register, lane, place in a matrix of this width) for each lane of each register of C or D.
+template <class Use>
+void for_each_place(Fragment fragment, Accumulator accumulator, int width, Use use) {
+  for (u32 reg = 0; reg < fragment.count; ++reg) {
+    const Position first = in_accumulator(accumulator, reg, 0);
+    for (int lane = 0; lane < 32; ++lane)
+      use(fragment.registers[reg], lane, (first.row + lane / 4) * width + first.column + lane % 4 * 2);
+  }
+}
+
+}  // namespace
+
+void read_a(const Warp& w, Fragment fragment, Element element, int rows, int columns, double* a) {
+  for_each_lane(w, fragment, element, [&](int reg, int lane, int neighbours, const double* from) {
+    const int half = rows == 8 ? 0 : reg & 1, step = rows == 8 ? reg : reg >> 1;
+    double* const out = a + (lane / 4 + 8 * half) * columns + neighbours * (lane % 4 + 4 * step);
+    for (int k = 0; k < neighbours; ++k) out[k] = from[k];
+  });
 }
 
 void read_b(const Warp& w, Fragment fragment, Element element, int width, double* b) {
-  const int reg_bytes = element == Element::f64 ? 8 : 4, neighbours = reg_bytes / bytes_of(element);
-  for (u32 reg = 0; reg < fragment.count; ++reg)
-    for (u32 lane = 0; lane < 32; ++lane) {
-      const int row = neighbours * (lane % 4 + 4 * static_cast<int>(reg)), column = lane / 4;
-      widen(element, w.registers + fragment.registers[reg] + lane * reg_bytes, neighbours, b + row * width + column, width);
-    }
+  for_each_lane(w, fragment, element, [&](int reg, int lane, int neighbours, const double* from) {
+    double* const out = b + neighbours * (lane % 4 + 4 * reg) * width + lane / 4;
+    for (int k = 0; k < neighbours; ++k) out[k * width] = from[k];
+  });
 }
 
 void read_c(const Warp& w, Fragment fragment, Accumulator accumulator, int width, double* c) {
-  for (u32 reg = 0; reg < fragment.count; ++reg)
-    for (u32 lane = 0; lane < 32; ++lane) {
-      const auto [row, column] = in_accumulator(accumulator, reg, lane);
-      double* out = c + row * width + column;
-      const u32 at = fragment.registers[reg];
-      switch (accumulator) {
-        case Accumulator::f32:
-          *out = w.row<float>(at)[lane];
-          break;
-        case Accumulator::f16:
-          out[0] = half_to_float(static_cast<u16>(w.row<u32>(at)[lane]));
-          out[1] = half_to_float(static_cast<u16>(w.row<u32>(at)[lane] >> 16));
-          break;
-        case Accumulator::s32:
-          *out = w.row<s32>(at)[lane];
-          break;
-        case Accumulator::f64:
-          *out = w.row<double>(at)[lane];
-          break;
-      }
-    }
+  const auto each = [&](auto use) { for_each_place(fragment, accumulator, width, use); };
+  switch (accumulator) {
+    case Accumulator::f32:
+      return each([&](u32 at, int lane, int place) { c[place] = w.row<float>(at)[lane]; });
+    case Accumulator::f16:
+      return each([&](u32 at, int lane, int place) {
+        const u32 two = w.row<u32>(at)[lane];
+        c[place] = half_to_float(static_cast<u16>(two));
+        c[place + 1] = half_to_float(static_cast<u16>(two >> 16));
+      });
+    case Accumulator::s32:
+      return each([&](u32 at, int lane, int place) { c[place] = w.row<s32>(at)[lane]; });
+    case Accumulator::f64:
+      return each([&](u32 at, int lane, int place) { c[place] = w.row<double>(at)[lane]; });
+  }
 }
 
 void write_d(const Warp& w, Fragment fragment, Accumulator accumulator, int width, bool saturate, const double* d) {
-  for (u32 reg = 0; reg < fragment.count; ++reg)
-    for (u32 lane = 0; lane < 32; ++lane) {
-      const auto [row, column] = in_accumulator(accumulator, reg, lane);
-      const double* in = d + row * width + column;
-      const u32 at = fragment.registers[reg];
-      switch (accumulator) {
-        case Accumulator::f32:
-          w.row<float>(at)[lane] = canonical(static_cast<float>(*in));
-          break;
-        case Accumulator::f16:
-          w.row<u32>(at)[lane] = u32{double_to_half(in[0])} | u32{double_to_half(in[1])} << 16;
-          break;
-        case Accumulator::s32:
-          w.row<s32>(at)[lane] = to_s32(*in, saturate);
-          break;
-        case Accumulator::f64:
-          w.row<double>(at)[lane] = *in;
-          break;
-      }
-    }
+  const auto each = [&](auto use) { for_each_place(fragment, accumulator, width, use); };
+  switch (accumulator) {
+    case Accumulator::f32:
+      return each([&](u32 at, int lane, int place) { w.row<float>(at)[lane] = canonical(static_cast<float>(d[place])); });
+    case Accumulator::f16:
+      return each([&](u32 at, int lane, int place) {
+        w.row<u32>(at)[lane] = u32{double_to_half(d[place])} | u32{double_to_half(d[place + 1])} << 16;
+      });
+    case Accumulator::s32:
+      return each([&](u32 at, int lane, int place) { w.row<s32>(at)[lane] = to_s32(d[place], saturate); });
+    case Accumulator::f64:
+      return each([&](u32 at, int lane, int place) { w.row<double>(at)[lane] = d[place]; });
+  }
 }
 
 void multiply_add(const double* a, const double* b, double* d, int m, int n, int k) {
-  for (int row = 0; row < m; ++row) {
-    double* out = d + row * n;
-    for (int x = 0; x < k; ++x) {
-      const double factor = a[row * k + x];
-      const double* in = b + x * n;
-      for (int column = 0; column < n; ++column) out[column] += factor * in[column];
+  // A tile's sums stay in registers.
+  constexpr int rows = 4, columns = 8;
+  for (int row = 0; row < m; row += rows)
+    for (int column = 0; column < n; column += columns) {
+      double* const out = d + row * n + column;
+      __m256d left[rows], right[rows];
+      for (int r = 0; r < rows; ++r) {
+        left[r] = _mm256_loadu_pd(out + r * n);
+        right[r] = _mm256_loadu_pd(out + r * n + 4);
+      }
+      for (int x = 0; x < k; ++x) {
+        const __m256d b_left = _mm256_loadu_pd(b + x * n + column), b_right = _mm256_loadu_pd(b + x * n + column + 4);
+        for (int r = 0; r < rows; ++r) {
+          const __m256d factor = _mm256_set1_pd(a[(row + r) * k + x]);
+          left[r] = _mm256_add_pd(left[r], _mm256_mul_pd(factor, b_left));
+          right[r] = _mm256_add_pd(right[r], _mm256_mul_pd(factor, b_right));
+        }
+      }
+      for (int r = 0; r < rows; ++r) {
+        _mm256_storeu_pd(out + r * n, left[r]);
+        _mm256_storeu_pd(out + r * n + 4, right[r]);
+      }
     }
-  }
 }
 
 std::optional<MatrixShape> shape_of(const Mnemonic& op) {

@@ -36,7 +36,7 @@ void read_c(const Warp&, Fragment, Accumulator, int width, double* c);
 /// `saturate` clamps s32; it wraps around otherwise.
 void write_d(const Warp&, Fragment, Accumulator, int width, bool saturate, const double* d);
 
-/// d += a b, of [m, k] and [k, n].
+/// d += a b, of [m, k] and [k, n]; m is a multiple of 4, n of 8.
 void multiply_add(const double* a, const double* b, double* d, int m, int n, int k);
 
 /// "m16n8k16" among the parts of an opcode.

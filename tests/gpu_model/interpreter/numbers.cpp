@@ -11,14 +11,12 @@
 namespace gpu_model {
 namespace {
 
-/// A format of at most 16 bits: sign, exponent, fraction. Exponents are those of normal numbers.
+/// A format of 8 bits: sign, exponent, fraction. Exponents are those of normal numbers.
 struct Format {
   int fraction_bits, min_exponent, max_exponent, sign_shift;
   u16 overflow;  // the encoding beyond max_exponent, and of infinity
   u16 nan;
 };
-constexpr Format half = {10, -14, 15, 15, 0x7c00, 0x7fff};
-constexpr Format bfloat16 = {7, -126, 127, 15, 0x7f80, 0x7fff};
 constexpr Format e4m3 = {3, -6, 8, 7, 0x7e, 0x7f};
 constexpr Format e5m2 = {2, -14, 15, 7, 0x7b, 0x7f};
 
@@ -44,6 +42,15 @@ u16 encode(double value, const Format& format) {
                           (fraction - one));
 }
 
+/// Rounded to odd: an inexact value gets an odd last bit, so that the rounding to fewer bits is the only one that counts.
+float to_odd(double value) {
+  const float single = static_cast<float>(value);
+  const u32 bits = std::bit_cast<u32>(single);
+  if (static_cast<double>(single) == value || bits & 1 || std::isnan(value)) return single;
+  const bool away_from_zero = std::fabs(static_cast<double>(single)) > std::fabs(value);
+  return std::bit_cast<float>(away_from_zero ? bits - 1 : bits + 1);
+}
+
 u8 encode_saturated(float value, const Format& format, double largest, u8 largest_bits) {
   if (std::isnan(value)) return static_cast<u8>(format.nan);
   const u8 sign = std::signbit(value) ? 0x80 : 0;
@@ -59,19 +66,13 @@ u16 float_to_half(float value) {
   if (std::isnan(value)) return 0x7fff;
   return static_cast<u16>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
 }
-u16 double_to_half(double value) {
-  const float single = static_cast<float>(value);
-  return static_cast<double>(single) == value ? float_to_half(single) : encode(value, half);
-}
+u16 double_to_half(double value) { return float_to_half(to_odd(value)); }
 u16 float_to_bf16(float value) {
   if (std::isnan(value)) return 0x7fff;
   const u32 bits = std::bit_cast<u32>(value);
   return static_cast<u16>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
-u16 double_to_bf16(double value) {
-  const float single = static_cast<float>(value);
-  return static_cast<double>(single) == value ? float_to_bf16(single) : encode(value, bfloat16);
-}
+u16 double_to_bf16(double value) { return float_to_bf16(to_odd(value)); }
 float e4m3_to_float(u8 value) {
   const int exponent = value >> 3 & 15, fraction = value & 7;
   float magnitude = 0;
