@@ -39,8 +39,9 @@ struct Host {
   std::map<std::string, std::string> environment = {};  ///< rate_environment()
 };
 Host describe_host();
-/// Environment variables that affect rates, as they were when the program started: those of CUDA, cuBLAS and NCCL, of the libraries
-/// for networks (UCX, libfabric, SHARP), of OpenMP and OpenBLAS, and the settings of MPIs (of Open MPI those of mpirun's --mca too).
+/// Environment variables that affect rates, as they were when the program started: those of CUDA, cuBLAS and NCCL, of the
+/// libraries for networks (UCX, libfabric, SHARP), of OpenMP and OpenBLAS, and the settings of MPIs (of Open MPI those of
+/// mpirun's --mca too).
 std::map<std::string, std::string> rate_environment();
 
 /// The sources and tools of this build.

@@ -993,7 +993,7 @@ def recover_again(run):
     assert reader.load(run.out / "result.json")[0] == run.result
 
 
-ALL = ("run", "--device", "all", "--suite", "quick", "--filter", f"{TRIAD}|^ceilings/", "--max-seconds", "0.001")
+ALL = ("run", "--device", "all", "--suite", "quick", "--filter", f"{TRIAD}|{ITS_CEILINGS}", "--max-seconds", "0.001")
 
 
 def accept(tmp_path, *results, rules=""):
@@ -1007,7 +1007,7 @@ def accept(tmp_path, *results, rules=""):
 def test_of_three_gpus_the_slow_one_and_the_one_with_other_bits_are_named(tmp_path):
     # Every launch of the sum has the same wrong bit, which is within its bound.
     out = tmp_path / "out"
-    done = roofmark("run", "--device", "all", "--suite", "baseline", "--filter", f"{TRIAD}|{SUM}|^ceilings/", "--max-seconds", "0.001",
+    done = roofmark("run", "--device", "all", "--suite", "baseline", "--filter", f"{TRIAD}|{SUM}|{OF_DRAM}", "--max-seconds", "0.001",
                     "--out", out, GPUMODEL_DEVICES="3", GPUMODEL_SLOW="stream_kernel:3@1", GPUMODEL_FLIP=f"{SUM_KERNEL}:0:0@2")
     assert done.returncode == 1, "every process ends with 0: only side by side do other bits show"
     found = Run(done, out)
@@ -1031,11 +1031,11 @@ def test_of_three_gpus_the_slow_one_and_the_one_with_other_bits_are_named(tmp_pa
     assert len(accept(tmp_path, out / "together")["files"]) == 3
 
 
-def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_path, healthy):
+def test_what_a_lost_gpu_did_not_measure_is_said_and_the_other_is_measured(tmp_path, plain):
     done = roofmark(*ALL, "--out", tmp_path / "out", GPUMODEL_DEVICES="2", GPUMODEL_STICKY=f"{KERNEL}:5@1")
     assert done.returncode == 3, done.stderr
     found = Run(done, tmp_path / "out")
-    assert found.counts() == healthy.counts() and found.result["complete"]
+    assert found.counts() == plain.counts() and found.result["complete"]
     record = found.record(TRIAD)
     assert record["status"] == "ok" and record["measurement"]["ranks"][1] is None
     assert record["notes"]["rank 1"].startswith("cuda:1 failed: ") and "cudaErrorIllegalAddress" in record["notes"]["rank 1"]
