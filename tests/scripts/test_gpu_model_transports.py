@@ -81,6 +81,9 @@ def test_what_the_user_wants_of_nccls_log_is_passed_on_and_read(tmp_path):
     assert "NCCL INFO" not in done.stderr and len(files) == 2
     assert all(re.fullmatch(rf"nccl\.{re.escape(HOST.split('.')[0])}\.[0-9]+", file.name) for file in files)
     assert [len(channels(file.read_text())) for file in files] == [2, 2]
+    # As from a process that captures its own log: here it is the first file that the program opens.
+    inherited = run("inherited", NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/proc/self/fd/3")
+    assert channels(inherited.stderr) == sorted(lines)
 
 
 NVLINK_CASE = r"^all_reduce/fp32/bytes:2048/ranks:2/op:sum/place:out/impl:nccl$"

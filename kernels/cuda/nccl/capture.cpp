@@ -17,6 +17,7 @@
 #include <limits>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "kernels/base/nccl_debug.hpp"
 #include "kernels/cuda/nccl/log.hpp"
@@ -64,6 +65,7 @@ std::string expanded(const std::string& pattern) {
 /// What parse_nccl_log reads.
 constexpr std::string_view kOwnSubsystems = "INIT,TUNING,";
 constexpr const char* kDefaultSubsystems = "INIT,BOOTSTRAP,ENV";
+constexpr std::string_view kFiles = "/proc/self/fd/";
 constexpr std::size_t kWarnings = 3;
 constexpr off_t kEnd = std::numeric_limits<off_t>::max();
 
@@ -73,10 +75,11 @@ WantedNcclLog wanted_nccl_log() {
   using Lines = WantedNcclLog::Lines;
   const std::string level = variable("NCCL_DEBUG");
   const auto is = [&](const char* word) { return strcasecmp(level.c_str(), word) == 0; };
-  return {is("INFO")   ? Lines::all
-          : is("WARN") ? Lines::warnings
-                       : Lines::none,
-          !leaves_nccl_log(level), variable("NCCL_DEBUG_SUBSYS"), variable("NCCL_DEBUG_FILE")};
+  std::string file = variable("NCCL_DEBUG_FILE");
+  // Of a parent process that captures its own log: here it may be any file.
+  if (file.starts_with(kFiles)) file.clear();
+  const Lines lines = is("INFO") ? Lines::all : is("WARN") ? Lines::warnings : Lines::none;
+  return {lines, !leaves_nccl_log(level), variable("NCCL_DEBUG_SUBSYS"), std::move(file)};
 }
 
 NcclLog& NcclLog::only(void (*reset)()) {
@@ -92,7 +95,7 @@ NcclLog::NcclLog(void (*reset)()) : reset_(reset), wanted_(wanted_nccl_log()) {
   const bool all = wanted_.lines == WantedNcclLog::Lines::all;
   if (!all || wanted_.subsystems[0] != '^') subsystems_ += kOwnSubsystems;
   if (all) subsystems_ += wanted_.subsystems.empty() ? kDefaultSubsystems : wanted_.subsystems;
-  place_ += "/proc/self/fd/" + std::to_string(file_);
+  place_.append(kFiles).append(std::to_string(file_));
   for (std::string* one : {&level_, &place_, &subsystems_}) putenv(one->data());
   set_tracing(false);
   if (wanted_.lines != WantedNcclLog::Lines::none) pass_on_from_now_on();

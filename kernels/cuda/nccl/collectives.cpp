@@ -379,6 +379,7 @@ class NcclCommunicator final : public Communicator {
 
 std::string unique_id() {
   ncclUniqueId id{};
+  capture_nccl_log();
   check(Nccl::loaded().get_unique_id(&id));
   return {id.internal, sizeof(id.internal)};
 }

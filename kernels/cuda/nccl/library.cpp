@@ -95,8 +95,6 @@ Nccl::Nccl() {
   // Before 2.27 it closes the file that NCCL's other threads may be writing to.
   constexpr int kResetsUnderLock = 22700;
   if (version < kResetsUnderLock) reset_log = nullptr;
-  // Before NCCL says anything.
-  NcclLog::only(reset_log);
 }
 
 const Nccl& Nccl::loaded() {
@@ -106,6 +104,7 @@ const Nccl& Nccl::loaded() {
 
 std::string Nccl::name() const { return version_text(version); }
 
+void capture_nccl_log() { nccl_log(); }
 NcclTrace::NcclTrace() { nccl_log().start(); }
 NcclTrace::~NcclTrace() { nccl_log().stop(); }
 std::string NcclTrace::text() const { return nccl_log().text(); }

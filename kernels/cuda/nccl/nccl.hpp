@@ -79,6 +79,9 @@ class NcclTrace {
   std::string text() const;
 };
 
+/// Captures the log from now on, as the first trace does: for a call that NCCL may say something in.
+void capture_nccl_log();
+
 /// What the trace says, with the interfaces that an earlier one named.
 NcclChoice choice_of(const NcclTrace& trace);
 
