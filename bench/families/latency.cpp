@@ -239,6 +239,7 @@ Case host_chase(const Listing& listing, std::size_t bytes) {
   Case c =
       chase_case(listing, "host", {.set = set, .steps = steps, .load = ChaseLoad::cg, .host = host}, resource::host_access);
   if (device.backend == Backend::cuda) c.host_slot_bytes = aligned(set.bytes());
+  if (c.unsupported.empty() && is_confidential(device.gpu)) c.unsupported = kNoSharedMemory;
   return c;
 }
 void add_host(CaseList& list, std::size_t bytes) { list.add(host_chase(list.listing(), bytes)); }

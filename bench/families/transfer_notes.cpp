@@ -39,6 +39,8 @@ std::string why_unsupported(const DeviceInfo& device, const TransferKernels* ker
   }
   if (between && !point.access && by_sm(point.by)) return "SMs reach another GPU's memory only with peer access";
   if (!kernels) return "this build has no transfers for the device";
+  const bool migrates = point.op == TransferOp::managed_copy || point.memory == HostMemoryKind::managed;
+  if (!between && !migrates && by_sm(point.by) && is_confidential(device.gpu)) return kNoSharedMemory;
   if (point.op == TransferOp::managed_copy && !device.managed_on_demand) {
     return "managed memory cannot exceed the device's: pages do not migrate while kernels run (concurrentManagedAccess is 0)";
   }

@@ -78,6 +78,10 @@ struct GpuFacts {
   std::optional<double> application_clock_hz, application_clock_default_hz;
   std::optional<double> application_memory_clock_hz, application_memory_clock_default_hz;
   std::optional<bool> persistence_mode, mig_mode;
+  /// Confidential computing: "off", "on", or "protected PCIe" (a machine's GPUs and switches as one). In the latter two what
+  /// passes between host and GPU is encrypted, and pinned memory is managed memory, which a running kernel does not share with
+  /// the host (NVIDIA's answers in its developer forum, topics 261009 and 270476).
+  std::optional<std::string> confidential_computing;
   std::string mig_uuid;                      ///< "MIG-..." if the device is a MIG instance; else empty
   std::optional<bool> mps;                   ///< the MPS server (nvidia-cuda-mps-server) has the GPU
   std::string mps_active_thread_percentage;  ///< CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of this process; empty if unset
@@ -92,6 +96,11 @@ struct GpuFacts {
 
 /// Whether the GPU is split into MIG instances.
 inline std::optional<bool> is_mig(const GpuFacts& gpu) { return gpu.mig_uuid.empty() ? gpu.mig_mode : std::optional(true); }
+
+/// Why a case is unsupported there.
+inline constexpr const char* kNoSharedMemory =
+    "in confidential computing SMs reach no memory of the host: pinned memory is managed there and moves to the GPU";
+inline bool is_confidential(const GpuFacts& gpu) { return gpu.confidential_computing.value_or("off") != "off"; }
 
 /// NVLink-C2C connects the GPU with its CPU, and PCIe is not the way between them. A driver or a virtual machine can have page
 /// tables of the GPU's own all the same.

@@ -56,6 +56,13 @@ class Examination {
           "only one slice is measured; the theoretical ceilings may be the whole GPU's, and so are clocks, power, "
           "temperatures, links and the error counters that an instance does not have");
     }
+    if (const auto& mode = facts.confidential_computing) {
+      add("confidential computing", *mode,
+          is_confidential(facts)
+              ? "what passes between host and GPU is encrypted, so transfers, and launches that the host waits for, are "
+                "slower by design: compare with GPUs in this mode"
+              : "");
+    }
     add_switch(facts.persistence_mode, "persistence mode", true,
                "the driver unloads between programs, which slows every start; nvidia-smi -pm 1 as root");
     add("compute mode", facts.compute_mode.value_or("unknown"));

@@ -87,6 +87,7 @@ void visit_gpu(Info& info, const Field& field) {
   field("application_memory_clock_default_hz", gpu.application_memory_clock_default_hz);
   field("persistence_mode", gpu.persistence_mode);
   field("mig_mode", gpu.mig_mode);
+  field("confidential_computing", gpu.confidential_computing);
   field("mig_uuid", gpu.mig_uuid);
   field("mps", gpu.mps);
   field("mps_active_thread_percentage", gpu.mps_active_thread_percentage);

@@ -419,6 +419,24 @@ def test_a_host_without_pinned_memory_measures_without_the_gate(run):
     assert found.result["device"]["details"]["gate"].startswith("off: the host has no pinned memory for it (")
 
 
+def test_confidential_computing_is_said_and_nothing_waits_for_memory_of_the_host(tmp_path):
+    cases = r"^transfer/(host_to_device|both)/int8/bytes:65536/memory:(pinned|registered)/node:near/impl.*warm|^latency/host/"
+    found = run_to(tmp_path / "out", cases=cases, ceilings=ITS_CEILINGS, suite="full", GPUMODEL_CONFIDENTIAL="1")
+    row, = (row for row in found.result["health"] if row["what"] == "confidential computing")
+    assert row["state"] == "on" and "encrypted" in row["advice"] and found.result["device"]["details"]["gate"].startswith("off: in confidential")
+    measured = {entry["name"]: entry["roofmark"].get("reason", entry["roofmark"]["status"]) for entry in found.entries
+                if not entry["name"].startswith("ceilings/")}
+    shared = "in confidential computing SMs reach no memory of the host: "
+    for name, told in measured.items():
+        if name.startswith("latency/") or "/impl:sm/" in name:
+            assert told.startswith(shared), (name, told)
+        elif "memory:pinned" in name:
+            assert told == "ok", (name, told)
+        else:
+            assert told != "ok" and "memory:registered" in name, (name, told)
+    assert {"ok"} < set(measured.values()) and any(name.startswith("latency/") for name in measured)
+
+
 def test_a_wrong_byte_of_a_transfer_is_named(tmp_path):
     name = "transfer/host_to_device/int8/bytes:65536/memory:pinned/node:near/impl:sm/cache:warm"
     found = run_to(tmp_path / "out", cases=f"^{name}", suite="full", GPUMODEL_FLIP="copy_range_kernel:1:77")

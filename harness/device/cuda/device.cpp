@@ -193,6 +193,7 @@ class CudaDevice final : public Device {
   std::string make_gate() {
     std::string obstacle = gate_obstacle(environment());
     if (!obstacle.empty()) return obstacle;
+    if (is_confidential(info_.gpu)) return "in confidential computing a running kernel shares no memory with the host";
     try {
       gate_ = std::make_unique<Gate>();
     } catch (const DeviceError& error) {

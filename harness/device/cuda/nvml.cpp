@@ -126,6 +126,16 @@ std::optional<int> NvmlDevice::whole(const char* symbol) const {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
+std::optional<std::string> NvmlDevice::confidential_computing() const {
+  ConfidentialSettings settings;
+  // Before release 550 there is only the state.
+  if (!nvml_->call("nvmlSystemGetConfComputeSettings", &settings) &&
+      !nvml_->call("nvmlSystemGetConfComputeState", &settings.state)) {
+    return std::nullopt;
+  }
+  return settings.multi_gpu_mode == kProtectedPcie ? "protected PCIe" : settings.state.feature != 0 ? "on" : "off";
+}
+
 void NvmlDevice::describe(GpuFacts& facts) const {
   if (!gpu_) {
     facts.no_nvml = nvml_->why_not().empty() ? "it does not know this GPU" : nvml_->why_not();
@@ -168,6 +178,7 @@ void NvmlDevice::describe(GpuFacts& facts) const {
   unsigned mig = 0, mig_after_reset = 0;
   if (call("nvmlDeviceGetMigMode", &mig, &mig_after_reset)) facts.mig_mode = mig != 0;
   facts.mig_uuid = mig_uuid_;
+  facts.confidential_computing = confidential_computing();
   facts.recovery_action = recovery_action();
   if (const auto others = other_processes()) facts.mps = std::any_of(others->begin(), others->end(), is_mps_server);
 }

@@ -118,6 +118,7 @@ class NvmlDevice {
   std::optional<unsigned> clock(const char* symbol, int domain) const;
   /// What the driver asks for so that the GPU recovers from a fault, by its number; 0: nothing.
   std::optional<int> recovery_action() const;
+  std::optional<std::string> confidential_computing() const;
   /// Whether the checksums of the InfoROM are wrong: the board's own memory, with its serial number, settings and the record of
   /// faulty rows. Absent where the GPU has none.
   std::optional<bool> inforom_is_corrupted() const;

@@ -113,6 +113,19 @@ struct RepairStatus {
   unsigned channel_pending = 0, tpc_pending = 0;
 };
 
+/// nvmlConfComputeSystemState_t
+struct ConfidentialState {
+  unsigned environment = 0, feature = 0, devtools_mode = 0;
+};
+
+/// nvmlSystemConfComputeSettings_v1_t
+struct ConfidentialSettings {
+  unsigned version = sizeof(ConfidentialSettings) | 1u << 24;
+  ConfidentialState state;
+  unsigned multi_gpu_mode = 0;
+};
+inline constexpr unsigned kProtectedPcie = 1;  ///< NVML_CC_SYSTEM_MULTIGPU_PROTECTED_PCIE
+
 /// nvmlEventData_t
 struct EventData {
   void* device = nullptr;

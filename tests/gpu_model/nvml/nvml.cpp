@@ -209,6 +209,17 @@ int nvmlShutdown() {
 
 int nvmlSystemGetNVMLVersion(char* to, unsigned length) { return answer_text(to, length, "13.580.95.05"); }
 int nvmlSystemGetDriverVersion(char* to, unsigned length) { return answer_text(to, length, "580.95.05"); }
+int nvmlSystemGetConfComputeSettings(unsigned* settings) {
+  constexpr unsigned version_1 = 20 | 1u << 24;
+  if (!initialized) return uninitialized;
+  if (!settings || settings[0] != version_1) return invalid_argument;
+  // The environment, whether the feature is on, DevTools mode, the mode of several GPUs.
+  const unsigned on = gpumodel_confidential() ? 1 : 0;
+  settings[1] = 2 * on;
+  settings[2] = on;
+  settings[3] = settings[4] = 0;
+  return success;
+}
 int nvmlSystemGetProcessName(unsigned, char* to, unsigned length) { return answer_text(to, length, "model"); }
 
 int nvmlDeviceGetCount_v2(unsigned* count) {

@@ -63,10 +63,11 @@ bool find_attribute(cudaDeviceAttr which, int device, int& value) {
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
-    case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrManagedMemory:
     case cudaDevAttrConcurrentManagedAccess:
       return value = 1, true;
+    case cudaDevAttrHostRegisterSupported:
+      return value = !s.confidential, true;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
     case cudaDevAttrIntegrated:
       return value = 0, true;
@@ -169,6 +170,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
 int gpumodel_devices() { return settings().installed_devices; }
 int gpumodel_compute_capability() { return settings().model->compute_capability; }
 int gpumodel_ecc() { return settings().has_ecc ? settings().ecc : -1; }
+bool gpumodel_confidential() { return settings().confidential; }
 const DeviceModel* gpumodel_device_model() { return settings().model; }
 bool gpumodel_peer_access() { return settings().peer_access; }
 bool gpumodel_telemetry(int physical, GpuModelState* to) {

@@ -13,6 +13,7 @@ int gpumodel_devices();
 int gpumodel_compute_capability();
 /// Negative where the memory has none.
 int gpumodel_ecc();
+bool gpumodel_confidential();
 const gpu_model::runtime::DeviceModel* gpumodel_device_model();
 struct GpuModelState {
   double sm_mhz, memory_mhz, watts, celsius, joules, throttled_seconds, busy;

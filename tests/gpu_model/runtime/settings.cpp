@@ -171,6 +171,7 @@ Settings read_settings() {
   s.ecc = s.has_ecc && is_on("GPUMODEL_ECC", true);
   s.peer_access = is_on("GPUMODEL_PEER_ACCESS", true);
   s.taken = is_on("GPUMODEL_TAKEN", false);
+  s.confidential = is_on("GPUMODEL_CONFIDENTIAL", false);
   s.trace = is_on("GPUMODEL_TRACE", false);
   s.deadlock_hangs = is_on("GPUMODEL_DEADLOCK_HANGS", false);
   s.split_epilogue = is_on("GPUMODEL_SPLIT_EPILOGUE", false);

@@ -35,6 +35,7 @@
 // | GPUMODEL_PEER_ACCESS    | 0 or 1 [1]           | whether a GPU can access another's memory                                |
 // | GPUMODEL_HELD           | bytes                | memory that is in use, by no process that NVML lists                     |
 // | GPUMODEL_TAKEN          | 0 or 1 [0]           | another process has the GPUs, which are in exclusive compute mode        |
+// | GPUMODEL_CONFIDENTIAL   | 0 or 1 [0]           | NVML says that confidential computing is on; registering memory fails    |
 //
 // What takes too long to interpret can be left out. Its results are then garbage.
 //
@@ -86,8 +87,8 @@ struct Settings {
   int throttled_device = any_device;
   double noise = 0;
   std::uint64_t seed = 0;
-  bool has_ecc = true, ecc = true, peer_access = true, taken = false, clock_gated = false, trace = false, blocking = false,
-       deadlock_hangs = false, split_epilogue = false;
+  bool has_ecc = true, ecc = true, peer_access = true, taken = false, confidential = false, clock_gated = false, trace = false,
+       blocking = false, deadlock_hangs = false, split_epilogue = false;
   std::vector<PlantedFault> slow, flip, sticky, hang, counters;
   std::vector<std::string> skip;
   double skip_over_threads = 0, blas_limit = 0;  ///< 0: none

@@ -63,6 +63,20 @@ TEST(Health, AGpuThatIsAsItShouldBeNeedsNoAdvice) {
   for (const Circumstance& one : found) EXPECT_THAT(one.advice, IsEmpty()) << one.what;
 }
 
+TEST(Health, ConfidentialComputingSlowsWhatPassesBetweenHostAndGpu) {
+  GpuFacts facts;
+  const auto row = [&] { return find(health(gpu(facts), {}), "confidential computing"); };
+  EXPECT_EQ(row().state, "") << "unknown";
+  facts.confidential_computing = "off";
+  EXPECT_EQ(row().state, "off");
+  EXPECT_EQ(row().advice, "");
+  for (const char* mode : {"on", "protected PCIe"}) {
+    facts.confidential_computing = mode;
+    EXPECT_EQ(row().state, mode);
+    EXPECT_THAT(row().advice, testing::HasSubstr("encrypted")) << mode;
+  }
+}
+
 TEST(Health, WhatFalsifiesResultsIsSaidWithTheWayOut) {
   GpuFacts facts;
   facts.foreign_processes = {{7, "train", {}}};

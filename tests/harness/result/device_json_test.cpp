@@ -102,6 +102,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
   gpu.application_memory_clock_default_hz = 3.2e9;
   gpu.persistence_mode = false;
   gpu.mig_mode = true;
+  gpu.confidential_computing = "off";
   gpu.mig_uuid = "MIG-1";
   gpu.mps = true;
   gpu.mps_active_thread_percentage = "50";
@@ -122,7 +123,7 @@ TEST(DeviceJson, FactsOfAGpuKeepTheirNamesAndGoThroughJson) {
     "nvlink_links": 18, "nvlink_bytes_per_second": 450e9, "nvlink_source": "18 NVLinks", "nvlink_domain": "8f6a/1",
     "power_limit_watts": 500.5, "power_limit_default_watts": 700.0, "application_clock_hz": 1.2e9,
     "application_clock_default_hz": 1.98e9, "application_memory_clock_hz": 3.2e9, "application_memory_clock_default_hz": 3.2e9,
-    "persistence_mode": false, "mig_mode": true, "mig_uuid": "MIG-1", "mps": true, "mps_active_thread_percentage": "50",
+    "persistence_mode": false, "mig_mode": true, "confidential_computing": "off", "mig_uuid": "MIG-1", "mps": true, "mps_active_thread_percentage": "50",
     "foreign_processes": [{"pid": 7, "name": "train", "memory_bytes": 1024}, {"pid": 9}], "no_nvml": "it does not start", "gate": "off: a profiler"})")
                                            .dump());
   const DeviceInfo read = device_from_json(json);

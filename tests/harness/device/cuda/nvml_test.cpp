@@ -172,6 +172,33 @@ TEST(NvmlDevice, ReadsWhatTheDriverSays) {
   EXPECT_FALSE(facts.power_limit_default_watts) << "the driver lacks the function";
 }
 
+unsigned confidential_feature = 0, confidential_gpus = 0;
+int confidential_settings(ConfidentialSettings* settings) {
+  if (settings->version != (20 | 1u << 24)) return 2;
+  settings->state.feature = confidential_feature;
+  settings->multi_gpu_mode = confidential_gpus;
+  return 0;
+}
+int confidential_state(ConfidentialState* state) {
+  state->feature = 1;
+  return 0;
+}
+
+TEST(NvmlDevice, ConfidentialComputingIsOfTheSystem) {
+  auto functions = driver_functions();
+  const auto mode = [&] { return NvmlDevice(with(functions), "GPU-1", "").confidential_computing(); };
+  EXPECT_FALSE(mode()) << "no such function";
+  functions["nvmlSystemGetConfComputeState"] = address(confidential_state);
+  EXPECT_EQ(mode(), "on") << "by an older driver";
+  functions["nvmlSystemGetConfComputeSettings"] = address(confidential_settings);
+  EXPECT_EQ(mode(), "off");
+  confidential_feature = 1;
+  EXPECT_EQ(mode(), "on");
+  confidential_feature = 0, confidential_gpus = kProtectedPcie;
+  EXPECT_EQ(mode(), "protected PCIe");
+  confidential_gpus = 0;
+}
+
 std::map<std::string, void*> functions_of_links() {
   auto functions = driver_functions();
   functions["nvmlDeviceGetCurrPcieLinkGeneration"] = address(generation_now);
