@@ -77,9 +77,13 @@ def prolog(place, program, **environment):
                **{"SLURM_JOB_ID": 7, "SLURMD_NODENAME": "node3", "SLURM_JOB_OVERSUBSCRIBE": "NO"} | environment)
 
 
-def ends_with(place, status, leaves="result.json"):
+def ends_with(place, status, leaves="result.json", verdict="good: 7 ok"):
     """A roofmark that records its words and the GPUs that it may use, leaves a file, and ends with this status."""
     return executable(place / "roofmark", f"""#!/bin/bash
+if [[ $1 == show ]]; then
+  [[ -e $2/{leaves} ]] && printf '%s\\n' "a table" "{verdict}" "0 s in all"
+  exit
+fi
 echo "${{CUDA_DEVICE_ORDER-}} ${{CUDA_VISIBLE_DEVICES-}}" >>{place}/gpus
 echo "$*" >>{place}/words
 echo why
@@ -113,6 +117,17 @@ def test_the_prolog_drains_a_node_that_is_faulty_and_no_other(place, status, end
     assert (place / "scontrol").exists() == drained and (place / "logger").exists() == logged
     if drained:
         assert (place / "scontrol").read_text() == f"update NodeName=node3 State=DRAIN Reason=roofmark: wrong results or a faulty GPU, see {log}\n"
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_the_prolog_logs_a_node_in_doubt_and_drains_it_where_that_is_wanted(place, drains):
+    doubt = "cuda:1 is slower: 12 % in 5 of 6 cases"
+    done = prolog(place, ends_with(place, 0, verdict=f"doubtful: {doubt}"), **({"ROOFMARK_DRAIN_DOUBTFUL": 1} if drains else {}))
+    assert (done.returncode, done.stderr) == (1 if drains else 0, "")
+    assert (place / "logger").read_text() == f"-t roofmark before job 7 the node is in doubt: {doubt}\n"
+    assert (place / "scontrol").exists() == drains
+    if drains:
+        assert f"Reason=roofmark: in doubt: {doubt}, see {log_of(place)}" in (place / "scontrol").read_text()
 
 
 def test_the_prolog_drains_no_node_for_a_status_1_that_is_not_roofmarks(place):
