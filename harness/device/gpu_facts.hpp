@@ -97,10 +97,10 @@ struct GpuFacts {
 /// Whether the GPU is split into MIG instances.
 inline std::optional<bool> is_mig(const GpuFacts& gpu) { return gpu.mig_uuid.empty() ? gpu.mig_mode : std::optional(true); }
 
-/// Why a case is unsupported there.
+inline bool is_confidential(const GpuFacts& gpu) { return gpu.confidential_computing.value_or("off") != "off"; }
+/// Why a case in which SMs access the host's memory is unsupported in confidential computing.
 inline constexpr const char* kNoSharedMemory =
     "in confidential computing SMs reach no memory of the host: pinned memory is managed there and moves to the GPU";
-inline bool is_confidential(const GpuFacts& gpu) { return gpu.confidential_computing.value_or("off") != "off"; }
 
 /// NVLink-C2C connects the GPU with its CPU, and PCIe is not the way between them. A driver or a virtual machine can have page
 /// tables of the GPU's own all the same.

@@ -23,7 +23,7 @@ from roofmark_report.verdict import parse as parse_verdict  # noqa: E402
 ROOFMARK = os.environ.get("ROOFMARK")
 MODEL = "roofmark model GPU"
 
-# A GPU that is small and slow enough to be interpreted: a run of all ceilings takes about five seconds of one core.
+# A GPU that is small and slow enough to be interpreted: a run of all ceilings takes some seconds of one core.
 GPU = {
     "GPUMODEL_SMS": "1",  # the ceilings' probes fill every SM
     # A probe lasts 2 ms by the clock that the GPU states: 4,000 cycles, where an H200 has 4 million.
@@ -37,7 +37,7 @@ GPU = {
     "OMP_WAIT_POLICY": "passive",  # other tests run beside this one
 }
 TRIAD = "stream/triad/fp64/bytes:65536/impl:own/cache:warm"
-# The ceilings that it needs, in a tenth of the time that all of them take.
+# The ceilings that it needs, which take a small part of the time of all.
 ITS_CEILINGS = "^ceilings/(fma/fp64|cache_|launch/)"
 ALL_CEILINGS = "^ceilings/"
 OF_LINKS, OF_DRAM = "^ceilings/(host|device)_to_", "^ceilings/dram_"

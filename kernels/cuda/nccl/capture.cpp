@@ -62,6 +62,12 @@ std::string expanded(const std::string& pattern) {
   return path;
 }
 
+/// NCCL writes on from where it was, though the file was emptied.
+std::string without_gaps(std::string text) {
+  std::erase(text, '\0');
+  return text;
+}
+
 /// What parse_nccl_log reads.
 constexpr std::string_view kOwnSubsystems = "INIT,TUNING,";
 constexpr const char* kDefaultSubsystems = "INIT,BOOTSTRAP,ENV";
@@ -108,7 +114,7 @@ void NcclLog::start() {
 
 std::string NcclLog::text() const {
   const std::lock_guard lock(mutex_);
-  return between(begin_, kEnd);
+  return without_gaps(between(begin_, kEnd));
 }
 
 void NcclLog::stop() {
@@ -159,6 +165,7 @@ void NcclLog::pass_on() {
   lines.erase(lines.rfind('\n') + 1);
   if (lines.empty()) return;
   passed_on_ += static_cast<off_t>(lines.size());
+  lines = without_gaps(std::move(lines));
   std::fputs((wanted_.lines == WantedNcclLog::Lines::all ? lines : nccl_warning_lines(lines)).c_str(), target_);
   std::fflush(target_);
 }
